@@ -1,0 +1,100 @@
+// Command local runs the whole platform on one machine and holds a first conversation with it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/lmittmann/tint"
+
+	"github.com/agentplatform/agentplatform/functions"
+	"github.com/agentplatform/agentplatform/pkg/local"
+	"github.com/agentplatform/agentplatform/pkg/manifest"
+	"github.com/agentplatform/agentplatform/schema"
+)
+
+// settings are read from the environment; docs/local.md lists them.
+type settings struct {
+	DataDir         string      `env:"DATA_DIR" envDefault:".local"`
+	Port            int         `env:"PORT" envDefault:"8787"`
+	TLSPort         int         `env:"TLS_PORT" envDefault:"8788"`
+	Password        string      `env:"LOCAL_PASSWORD"`
+	DatabaseURL     string      `env:"DATABASE_URL"`
+	Model           local.Model `env:"MODEL" envDefault:"offline"`
+	ModelID         string      `env:"MODEL_ID"`
+	BedrockEndpoint string      `env:"AWS_ENDPOINT_URL_BEDROCK_RUNTIME"`
+	Operators       string      `env:"SERVICE_PLATFORM_OPERATOR_EMAILS"`
+	LogLevel        slog.Level  `env:"LOG_LEVEL" envDefault:"warn"`
+}
+
+func main() {
+	once := flag.Bool("once", false, "stop after the first conversation")
+	flag.Parse()
+	if err := run(*once); err != nil {
+		fmt.Fprintln(os.Stderr, "local:", err)
+		os.Exit(1)
+	}
+}
+
+func run(once bool) error {
+	var s settings
+	if err := env.Parse(&s); err != nil {
+		return fmt.Errorf("environment: %w", err)
+	}
+	if s.Model != local.Offline && s.Model != local.Bedrock {
+		return fmt.Errorf("MODEL=%s is not a model; use offline or bedrock", s.Model)
+	}
+	slog.SetDefault(slog.New(tint.NewHandler(os.Stderr, &tint.Options{Level: s.LogLevel, TimeFormat: time.TimeOnly, NoColor: !isTerminal(os.Stderr)})))
+	rows, err := manifest.Parse(schema.Routes)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+
+	began := time.Now()
+	fmt.Println("starting the database, object storage, identity pool and model …")
+	p, err := local.Start(ctx, local.Config{Dir: s.DataDir, Port: s.Port, TLSPort: s.TLSPort, Password: s.Password, DatabaseURL: s.DatabaseURL,
+		Model: s.Model, ModelID: s.ModelID, BedrockEndpoint: s.BedrockEndpoint, Operators: s.Operators, Table: functions.Table, Rows: rows, Log: progress()})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("the platform is up after %s\n\n", time.Since(began).Round(time.Millisecond))
+	err = converse(ctx, p, began)
+	if err == nil && !once {
+		announce(p)
+		select {
+		case <-ctx.Done():
+		case err = <-p.Failed():
+		}
+		fmt.Println("\nstopping …")
+	}
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	stop() // a second Ctrl-C ends the process at once
+	return errors.Join(err, p.Stop(context.Background()))
+}
+
+// progress tells what takes time at a start, as plain lines.
+func progress() *slog.Logger {
+	return slog.New(tint.NewHandler(os.Stdout, &tint.Options{Level: slog.LevelInfo, NoColor: true, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+}
+
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

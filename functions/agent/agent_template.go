@@ -1,0 +1,28 @@
+package agent
+
+import (
+	"context"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"github.com/agentplatform/agentplatform/pkg/agent"
+	"github.com/agentplatform/agentplatform/pkg/handler"
+	"github.com/agentplatform/agentplatform/pkg/tenant"
+)
+
+// AgentTemplate answers Agent.template for a list of agents.
+func AgentTemplate(env *handler.Env) lambda.Handler {
+	db := env.DB()
+	return handler.Batch(func(ctx context.Context, agents []agent.Agent, _ struct{}) ([]*agent.Template, error) {
+		caller, err := tenant.From(ctx)
+		if err != nil {
+			return nil, err
+		}
+		ids := make([]string, len(agents))
+		for i, a := range agents {
+			ids[i] = a.TemplateID
+		}
+		byID, err := agent.Templates(ctx, db.In(caller.TenantID), ids)
+		return handler.Join(ids, byID), err
+	})
+}

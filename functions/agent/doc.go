@@ -1,0 +1,2 @@
+// Package agent answers the operations on agents.
+package agent

@@ -1,0 +1,32 @@
+package agent
+
+import (
+	"context"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/agentplatform/agentplatform/pkg/agent"
+	"github.com/agentplatform/agentplatform/pkg/handler"
+	"github.com/agentplatform/agentplatform/pkg/tenant"
+)
+
+// UpdateAgent answers Mutation.updateAgent.
+func UpdateAgent(env *handler.Env) lambda.Handler {
+	db := env.DB()
+	type args struct {
+		ID    string       `json:"id"`
+		Input agent.Fields `json:"input"`
+	}
+	return handler.Resolver(func(ctx context.Context, a args) (updated agent.Agent, err error) {
+		caller, err := tenant.Manager(ctx)
+		if err != nil {
+			return agent.Agent{}, err
+		}
+		err = db.InTenant(ctx, caller.TenantID, func(tx pgx.Tx) error {
+			updated, err = agent.Update(ctx, tx, a.ID, a.Input)
+			return err
+		})
+		return updated, err
+	})
+}

@@ -1,0 +1,2 @@
+// Package compliance answers the compliance console: platform operators only.
+package compliance

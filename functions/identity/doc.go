@@ -1,0 +1,2 @@
+// Package identity holds the identity pool's triggers.
+package identity

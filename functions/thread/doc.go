@@ -1,0 +1,2 @@
+// Package thread answers the operations on threads and their messages.
+package thread

@@ -1,0 +1,2 @@
+// Package turn answers the operations on turns and runs them.
+package turn

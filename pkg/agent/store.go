@@ -1,0 +1,137 @@
+package agent
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/agentplatform/agentplatform/pkg/fault"
+	"github.com/agentplatform/agentplatform/pkg/ident"
+	"github.com/agentplatform/agentplatform/pkg/postgres"
+)
+
+const columns = `id, name, description, status, system_prompt, template_id, skill_pack_ids, knowledge_base_id,
+	turns_per_minute, turns_per_hour, turns_per_day, created_at, updated_at`
+
+func scan(row pgx.CollectableRow) (Agent, error) {
+	var a Agent
+	var limits RateLimits
+	err := row.Scan(&a.ID, &a.Name, &a.Description, &a.Status, &a.SystemPrompt, &a.TemplateID, &a.SkillPackIDs, &a.KnowledgeBaseID,
+		&limits.TurnsPerMinute, &limits.TurnsPerHour, &limits.TurnsPerDay, &a.CreatedAt, &a.UpdatedAt)
+	if limits != (RateLimits{}) {
+		a.RateLimits = &limits
+	}
+	return a, err
+}
+
+// Cursor is the sort key of the agent list.
+type Cursor struct{ Name, ID string }
+
+// Cursor is a's place in the list.
+func (a Agent) Cursor() Cursor { return Cursor{a.Name, a.ID} }
+
+// List is up to limit agents by name, after the cursor, in one status or in all.
+func List(ctx context.Context, q postgres.Querier, status *Status, after *Cursor, limit int) ([]Agent, error) {
+	var name, id *string
+	if after != nil {
+		name, id = &after.Name, &after.ID
+	}
+	rows, err := q.Query(ctx, `select `+columns+` from agents
+		where ($1::text is null or status = $1) and ($2::text is null or (name, id) > ($2, $3::uuid))
+		order by name, id limit $4`, status, name, id, limit)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, scan)
+}
+
+// Get is one agent.
+func Get(ctx context.Context, q postgres.Querier, id string) (Agent, error) {
+	return one(ctx, q, `select `+columns+` from agents where id = $1`, id)
+}
+
+func one(ctx context.Context, q postgres.Querier, sql, id string) (Agent, error) {
+	if !ident.Valid(id) {
+		return Agent{}, fault.Missing("agent")
+	}
+	rows, err := q.Query(ctx, sql, id)
+	if err != nil {
+		return Agent{}, err
+	}
+	a, err := pgx.CollectExactlyOneRow(rows, scan)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Agent{}, fault.Missing("agent")
+	}
+	return a, err
+}
+
+// ByIDs are the agents with these ids, by id; those that do not exist are left out.
+func ByIDs(ctx context.Context, q postgres.Querier, ids []string) (map[string]Agent, error) {
+	rows, err := q.Query(ctx, `select `+columns+` from agents where id = any($1::uuid[])`, ids)
+	if err != nil {
+		return nil, err
+	}
+	agents, err := pgx.CollectRows(rows, scan)
+	byID := make(map[string]Agent, len(agents))
+	for _, a := range agents {
+		byID[a.ID] = a
+	}
+	return byID, err
+}
+
+// Create adds an agent in status created; without a template it takes the tenant's default one.
+func Create(ctx context.Context, tx pgx.Tx, tenantID string, f Fields) (Agent, error) {
+	a := Agent{ID: ident.New(), Status: Created, CreatedAt: ident.Now()}
+	a.UpdatedAt = a.CreatedAt
+	if err := f.apply(&a); err != nil {
+		return Agent{}, err
+	}
+	template, err := templateFor(ctx, tx, a.TemplateID)
+	if err != nil {
+		return Agent{}, err
+	}
+	a.TemplateID = template
+	limits := a.limits()
+	_, err = tx.Exec(ctx, `insert into agents (tenant_id, `+columns+`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+		tenantID, a.ID, a.Name, a.Description, a.Status, a.SystemPrompt, a.TemplateID, a.SkillPackIDs, a.KnowledgeBaseID,
+		limits.TurnsPerMinute, limits.TurnsPerHour, limits.TurnsPerDay, a.CreatedAt, a.UpdatedAt)
+	return a, err
+}
+
+// Update changes the given fields; an archived agent stays as it is.
+func Update(ctx context.Context, tx pgx.Tx, id string, f Fields) (Agent, error) {
+	a, err := one(ctx, tx, `select `+columns+` from agents where id = $1 for no key update`, id)
+	if err != nil {
+		return Agent{}, err
+	}
+	if a.Status == Archived {
+		return Agent{}, fault.Invalid("the agent is archived")
+	}
+	if err := f.apply(&a); err != nil {
+		return Agent{}, err
+	}
+	if f.TemplateID.Set {
+		chosen := ""
+		if f.TemplateID.Value != nil {
+			chosen = *f.TemplateID.Value
+		}
+		if a.TemplateID, err = templateFor(ctx, tx, chosen); err != nil {
+			return Agent{}, err
+		}
+	}
+	a.UpdatedAt = ident.Now()
+	limits := a.limits()
+	_, err = tx.Exec(ctx, `update agents set name = $2, description = $3, status = $4, system_prompt = $5, template_id = $6, skill_pack_ids = $7,
+		knowledge_base_id = $8, turns_per_minute = $9, turns_per_hour = $10, turns_per_day = $11, updated_at = $12 where id = $1`,
+		a.ID, a.Name, a.Description, a.Status, a.SystemPrompt, a.TemplateID, a.SkillPackIDs,
+		a.KnowledgeBaseID, limits.TurnsPerMinute, limits.TurnsPerHour, limits.TurnsPerDay, a.UpdatedAt)
+	return a, err
+}
+
+func (a Agent) limits() RateLimits {
+	if a.RateLimits == nil {
+		return RateLimits{}
+	}
+	return *a.RateLimits
+}

@@ -1,0 +1,76 @@
+package agent
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/agentplatform/agentplatform/pkg/fault"
+	"github.com/agentplatform/agentplatform/pkg/ident"
+	"github.com/agentplatform/agentplatform/pkg/postgres"
+)
+
+// Template is what agents share; an agent overrides it field by field.
+type Template struct {
+	ID              string     `json:"id"`
+	Name            string     `json:"name"`
+	Description     *string    `json:"description"`
+	ModelID         string     `json:"modelId"`
+	SystemPrompt    *string    `json:"systemPrompt"`
+	Runtime         string     `json:"runtime"`
+	Tools           []string   `json:"tools"`
+	GuardrailID     *string    `json:"guardrailId"`
+	SkillPackIDs    *[]string  `json:"skillPackIds"`
+	KnowledgeBaseID *string    `json:"knowledgeBaseId"`
+	CreatedAt       ident.Time `json:"createdAt"`
+	UpdatedAt       ident.Time `json:"updatedAt"`
+}
+
+const templateColumns = `id, name, description, model_id, system_prompt, runtime, tools, guardrail_id, skill_pack_ids, knowledge_base_id, created_at, updated_at`
+
+func scanTemplate(row pgx.CollectableRow) (Template, error) {
+	var t Template
+	err := row.Scan(&t.ID, &t.Name, &t.Description, &t.ModelID, &t.SystemPrompt, &t.Runtime, &t.Tools, &t.GuardrailID, &t.SkillPackIDs,
+		&t.KnowledgeBaseID, &t.CreatedAt, &t.UpdatedAt)
+	return t, err
+}
+
+// Templates are the templates with these ids, by id; those that do not exist are left out.
+func Templates(ctx context.Context, q postgres.Querier, ids []string) (map[string]Template, error) {
+	rows, err := q.Query(ctx, `select `+templateColumns+` from agent_templates where id = any($1::uuid[])`, ids)
+	if err != nil {
+		return nil, err
+	}
+	templates, err := pgx.CollectRows(rows, scanTemplate)
+	byID := make(map[string]Template, len(templates))
+	for _, t := range templates {
+		byID[t.ID] = t
+	}
+	return byID, err
+}
+
+// templateFor is the id of the chosen template, which must exist, or of the tenant's default one.
+func templateFor(ctx context.Context, tx pgx.Tx, chosen string) (string, error) {
+	var id string
+	var err error
+	switch {
+	case chosen == "":
+		err = tx.QueryRow(ctx, `select id from agent_templates where is_default`).Scan(&id)
+	case ident.Valid(chosen):
+		err = tx.QueryRow(ctx, `select id from agent_templates where id = $1`, chosen).Scan(&id)
+	default:
+		err = pgx.ErrNoRows
+	}
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", fault.Missing("template")
+	}
+	return id, err
+}
+
+// CreateDefaultTemplate gives a new tenant its first template.
+func CreateDefaultTemplate(ctx context.Context, tx pgx.Tx, tenantID, modelID string, tools []string) error {
+	_, err := tx.Exec(ctx, `insert into agent_templates (tenant_id, id, name, model_id, tools, is_default) values ($1, $2, 'Default', $3, $4, true)`,
+		tenantID, ident.New(), modelID, tools)
+	return err
+}

@@ -1,0 +1,251 @@
+package gateway
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/agentplatform/agentplatform/pkg/gateway/internal/tape"
+)
+
+// plan is an operation made ready to run: fragments spread, fields merged, @skip and @include decided, once for each object type that
+// can occur at a place. It does not change and is shared by requests.
+type plan struct {
+	op    *ast.OperationDefinition
+	root  *object
+	slots int // fields that have arguments or a function
+}
+
+// object is what is selected of one object type at one place.
+type object struct {
+	def    *ast.Definition
+	fields []*field
+	walk   bool // a function answers something in it
+}
+
+// field is one member of the response at one place: all fields of the query with its response name.
+type field struct {
+	key    string // response name
+	quoted []byte // `"key":`
+	name   string
+	nodes  []*ast.Field
+	def    *ast.FieldDefinition
+	parent *ast.Definition
+	access access
+	leaf   leaf
+
+	fn   *function // nil: a property of the parent
+	slot int       // place of arguments and answers in a request's state; -1: it has neither
+	walk bool      // a function answers something below it
+	args []byte    // the arguments, when they use no variable
+
+	concrete *object            // the selection, when the type is an object type
+	abstract map[string]*object // the selection by object type, when it is not
+}
+
+// below is the selection for an object of the type; nil when the type does not belong here.
+func (f *field) below(typename string) *object {
+	if f.concrete != nil {
+		return f.concrete
+	}
+	return f.abstract[typename]
+}
+
+const (
+	keptPlans  = 16 // of one document
+	planFactor = 10 // how many times MaxFields a plan may hold: one selection counts once for each type it can apply to
+)
+
+var errPlanTooLarge = errors.New("The request has too many fields for the types it can apply to.")
+
+// plan is the operation's plan for these variables.
+func (d *document) plan(g *Gateway, op *ast.OperationDefinition, vars variables) (*plan, error) {
+	key := op.Name
+	for _, name := range d.switches {
+		key += "\x00" + string(vars[name])
+	}
+	d.mu.Lock()
+	p := d.plans[key]
+	d.mu.Unlock()
+	if p != nil {
+		return p, nil
+	}
+	b := builder{schema: g.schema, functions: g.functions, vars: vars, left: g.MaxFields * planFactor, plan: &plan{op: op}}
+	b.plan.root = b.object(g.schema.root(op.Operation), []ast.SelectionSet{op.SelectionSet})
+	if b.left < 0 {
+		return nil, errPlanTooLarge
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.plans) < keptPlans {
+		d.plans[key] = b.plan
+	}
+	return b.plan, nil
+}
+
+type builder struct {
+	schema    *schema
+	functions map[string]*function
+	vars      variables
+	left      int // fields that the plan may still get
+	plan      *plan
+}
+
+func (b *builder) object(def *ast.Definition, sets []ast.SelectionSet) *object {
+	c := collector{builder: b, def: def, at: map[string]int{}, spread: map[string]bool{}}
+	for _, set := range sets {
+		c.collect(set)
+	}
+	o := &object{def: def}
+	for _, nodes := range c.groups {
+		if b.left--; b.left < 0 {
+			break
+		}
+		f := b.field(def, nodes)
+		o.fields = append(o.fields, f)
+		o.walk = o.walk || f.walk || f.fn != nil
+	}
+	return o
+}
+
+func (b *builder) field(parent *ast.Definition, nodes []*ast.Field) *field {
+	first := nodes[0]
+	f := &field{
+		key: first.Alias, quoted: append(tape.AppendText(nil, first.Alias), ':'), name: first.Name, nodes: nodes,
+		def: first.Definition, parent: parent, slot: -1, fn: b.functions[parent.Name+"."+first.Name],
+	}
+	f.access = b.schema.access(parent, f.def)
+	if f.fn != nil || len(f.def.Arguments) > 0 {
+		f.slot = b.plan.slots
+		b.plan.slots++
+		if !slices.ContainsFunc(first.Arguments, func(a *ast.Argument) bool { return usesVariable(a.Value) }) {
+			if args, problem := b.schema.arguments(nil, f, nil); problem == nil {
+				f.args = args
+			}
+		}
+	}
+	typ := b.schema.Types[f.def.Type.Name()]
+	if f.leaf = b.schema.leaf(f); typ.IsLeafType() {
+		return f
+	}
+	var sets []ast.SelectionSet
+	for _, n := range nodes {
+		sets = append(sets, n.SelectionSet)
+	}
+	if typ.Kind == ast.Object {
+		f.concrete = b.object(typ, sets)
+		f.walk = f.concrete.walk
+		return f
+	}
+	f.abstract = map[string]*object{}
+	for _, possible := range b.schema.PossibleTypes[typ.Name] {
+		if possible.Kind == ast.Object {
+			o := b.object(possible, sets)
+			f.abstract[possible.Name] = o
+			f.walk = f.walk || o.walk
+		}
+	}
+	return f
+}
+
+// collector gathers the fields that apply to an object type, by response name in order of first appearance.
+type collector struct {
+	*builder
+	def    *ast.Definition
+	groups [][]*ast.Field
+	at     map[string]int
+	spread map[string]bool
+}
+
+func (c *collector) collect(set ast.SelectionSet) {
+	for _, selection := range set {
+		switch s := selection.(type) {
+		case *ast.Field:
+			if !c.included(s.Directives) {
+				continue
+			}
+			i, ok := c.at[s.Alias]
+			if !ok {
+				i = len(c.groups)
+				c.at[s.Alias] = i
+				c.groups = append(c.groups, nil)
+			}
+			c.groups[i] = append(c.groups[i], s)
+		case *ast.InlineFragment:
+			if c.included(s.Directives) && c.applies(s.TypeCondition) {
+				c.collect(s.SelectionSet)
+			}
+		case *ast.FragmentSpread:
+			if !c.included(s.Directives) || c.spread[s.Name] {
+				continue
+			}
+			c.spread[s.Name] = true
+			if c.applies(s.Definition.TypeCondition) {
+				c.collect(s.Definition.SelectionSet)
+			}
+		}
+	}
+}
+
+func (c *collector) applies(condition string) bool {
+	if condition == "" || condition == c.def.Name {
+		return true
+	}
+	typ := c.schema.Types[condition]
+	return typ.IsAbstractType() && c.schema.isA(typ, c.def)
+}
+
+func (c *collector) included(directives ast.DirectiveList) bool {
+	return !c.is(directives.ForName("skip"), "true") && !c.is(directives.ForName("include"), "false")
+}
+
+// is reports whether the directive is there and its condition has the value.
+func (c *collector) is(d *ast.Directive, value string) bool {
+	if d == nil {
+		return false
+	}
+	condition := d.Arguments.ForName("if").Value
+	if condition.Kind == ast.Variable {
+		return string(c.vars[condition.Raw]) == value
+	}
+	return condition.Raw == value
+}
+
+// switches lists the variables that @skip and @include use anywhere in the document.
+func switches(doc *ast.QueryDocument) (names []string) {
+	var visit func(set ast.SelectionSet)
+	note := func(directives ast.DirectiveList) {
+		for _, d := range directives {
+			arg := d.Arguments.ForName("if")
+			if arg != nil && arg.Value.Kind == ast.Variable && !slices.Contains(names, arg.Value.Raw) {
+				names = append(names, arg.Value.Raw)
+			}
+		}
+	}
+	visit = func(set ast.SelectionSet) {
+		for _, selection := range set {
+			switch s := selection.(type) {
+			case *ast.Field:
+				note(s.Directives)
+				visit(s.SelectionSet)
+			case *ast.InlineFragment:
+				note(s.Directives)
+				visit(s.SelectionSet)
+			case *ast.FragmentSpread:
+				note(s.Directives)
+			}
+		}
+	}
+	for _, op := range doc.Operations {
+		visit(op.SelectionSet)
+	}
+	for _, f := range doc.Fragments {
+		visit(f.SelectionSet)
+	}
+	return names
+}
+
+func usesVariable(v *ast.Value) bool {
+	return v.Kind == ast.Variable || slices.ContainsFunc(v.Children, func(c *ast.ChildValue) bool { return usesVariable(c.Value) })
+}

@@ -1,0 +1,141 @@
+package handler
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"github.com/agentplatform/agentplatform/pkg/fault"
+	"github.com/agentplatform/agentplatform/pkg/tenant"
+)
+
+// Event is what a GraphQL gateway sends a resolver function; schema/graphql/resolver.js builds it in AppSync.
+type Event struct {
+	Field     string          `json:"field"`            // "Mutation.sendMessage"
+	Arguments json.RawMessage `json:"arguments"`        // variables and defaults applied
+	Source    json.RawMessage `json:"source,omitempty"` // the parent object, as its own resolver answered it
+	Claims    tenant.Claims   `json:"claims"`           // of the verified token
+	RequestID string          `json:"requestId"`
+}
+
+// Answer is what a resolver function returns: data, or an error the caller may read.
+type Answer struct {
+	Data      json.RawMessage `json:"data,omitempty"`
+	ErrorType fault.Type      `json:"errorType,omitempty"`
+	Message   string          `json:"message,omitempty"`
+}
+
+// Resolver adapts an operation to a function: decode the arguments into A, run, encode the result.
+func Resolver[A, R any](run func(ctx context.Context, args A) (R, error)) lambda.Handler {
+	return resolver(func(ctx context.Context, events []Event) []Answer {
+		answers := make([]Answer, len(events))
+		for i, e := range events {
+			answers[i] = answer(e, func() (any, error) {
+				args, err := decode[A](e.Arguments)
+				if err != nil {
+					return nil, err
+				}
+				return run(tenant.With(ctx, e.Claims.Caller()), args)
+			})
+		}
+		return answers
+	})
+}
+
+// Batch adapts a nested field's operation: one call answers the field for a list of parent objects, so that a list costs one query.
+//
+// The events of a batch are one field of one request: same caller, same arguments. run answers in the order of sources; a missing
+// result is the zero R.
+func Batch[S, A, R any](run func(ctx context.Context, sources []S, args A) ([]R, error)) lambda.Handler {
+	return resolver(func(ctx context.Context, events []Event) []Answer {
+		answers := make([]Answer, len(events))
+		results, err := batch(ctx, events, run)
+		for i, e := range events {
+			answers[i] = answer(e, func() (any, error) {
+				if err != nil {
+					return nil, err
+				}
+				return results[i], nil
+			})
+		}
+		return answers
+	})
+}
+
+func batch[S, A, R any](ctx context.Context, events []Event, run func(context.Context, []S, A) ([]R, error)) ([]R, error) {
+	if len(events) == 0 {
+		return nil, nil
+	}
+	args, err := decode[A](events[0].Arguments)
+	if err != nil {
+		return nil, err
+	}
+	sources := make([]S, len(events))
+	for i, e := range events {
+		if err := json.Unmarshal(e.Source, &sources[i]); err != nil {
+			return nil, err
+		}
+	}
+	return run(tenant.With(ctx, events[0].Claims.Caller()), sources, args)
+}
+
+// resolver takes one event or a list of them (BatchInvoke) and answers in kind.
+type resolver func(ctx context.Context, events []Event) []Answer
+
+func (r resolver) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	payload = bytes.TrimSpace(payload)
+	if len(payload) > 0 && payload[0] == '[' {
+		var events []Event
+		if err := json.Unmarshal(payload, &events); err != nil {
+			return nil, err
+		}
+		return json.Marshal(r(ctx, events))
+	}
+	var event [1]Event
+	if err := json.Unmarshal(payload, &event[0]); err != nil {
+		return nil, err
+	}
+	return json.Marshal(r(ctx, event[:])[0])
+}
+
+// answer runs one operation and renders its result; a cause that the caller may not read goes to the log with the request id.
+func answer(e Event, run func() (any, error)) Answer {
+	result, err := run()
+	if err == nil {
+		var data []byte
+		if data, err = json.Marshal(result); err == nil {
+			return Answer{Data: data}
+		}
+	}
+	f := fault.From(err)
+	if f.Type == fault.InternalError {
+		slog.Error("resolver failed", "field", e.Field, "request_id", e.RequestID, "error", err)
+		return Answer{ErrorType: f.Type, Message: f.Message + " (request " + e.RequestID + ")"}
+	}
+	return Answer{ErrorType: f.Type, Message: f.Message}
+}
+
+func decode[A any](raw json.RawMessage) (A, error) {
+	var args A
+	if len(raw) == 0 {
+		return args, nil
+	}
+	if err := json.Unmarshal(raw, &args); err != nil {
+		return args, fault.Invalid("arguments: %v", err)
+	}
+	return args, nil
+}
+
+// Join puts what a batch read by id into the order of ids; what is not there is nil.
+func Join[V any](ids []string, byID map[string]V) []*V {
+	out := make([]*V, len(ids))
+	for i, id := range ids {
+		if v, ok := byID[id]; ok {
+			out[i] = &v
+		}
+	}
+	return out
+}

@@ -1,0 +1,57 @@
+// Package launch starts a function in AWS Lambda: structured logs, tracing, adapters from the environment. Only function mains import it.
+package launch
+
+import (
+	"context"
+	"log/slog"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-lambda-go/lambdacontext"
+	"github.com/aws/aws-xray-sdk-go/v2/xray"
+
+	"github.com/agentplatform/agentplatform/pkg/handler"
+	"github.com/agentplatform/agentplatform/pkg/manifest"
+	"github.com/agentplatform/agentplatform/schema"
+)
+
+// Lambda serves the function of that manifest name until the platform stops it.
+func Lambda(name string, constructor handler.Constructor) {
+	Start(name, func(rows manifest.Manifest, ports *handler.Ports) lambda.Handler {
+		row, ok := rows.Row(name)
+		if !ok {
+			panic("routes.json has no row " + name)
+		}
+		return constructor(handler.NewEnv(row, ports))
+	})
+}
+
+// Start is Lambda for a function that is made of others.
+func Start(name string, build func(rows manifest.Manifest, ports *handler.Ports) lambda.Handler) {
+	slog.SetDefault(slog.New(lambdacontext.NewLogHandler()).With("function", name))
+	rows, err := manifest.Parse(schema.Routes)
+	if err != nil {
+		panic(err)
+	}
+	ports, err := handler.CloudPorts(context.Background())
+	if err != nil {
+		slog.Error("cannot start", "error", err)
+		os.Exit(1)
+	}
+	lambda.Start(traced{name, build(rows, ports)})
+}
+
+// traced puts one X-Ray segment around each invocation.
+type traced struct {
+	name string
+	next lambda.Handler
+}
+
+func (t traced) Invoke(ctx context.Context, payload []byte) (answer []byte, err error) {
+	ctx, segment := xray.BeginSubsegment(ctx, t.name)
+	if segment != nil {
+		defer func() { segment.Close(err) }()
+	}
+	answer, err = t.next.Invoke(ctx, payload)
+	return answer, err
+}

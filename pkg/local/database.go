@@ -1,0 +1,103 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"path/filepath"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/agentplatform/agentplatform/pkg/postgres"
+	"github.com/agentplatform/agentplatform/pkg/postgres/embedded"
+	"github.com/agentplatform/agentplatform/pkg/postgres/migrate"
+	"github.com/agentplatform/agentplatform/schema"
+)
+
+// database is PostgreSQL, ours or a given one, with the schema and the roles.
+type database struct {
+	server    *embedded.Server // nil: DATABASE_URL names one that is not ours
+	app       *postgres.DB
+	reader    *postgres.DB
+	readerURL string
+}
+
+// openDatabase starts or reaches PostgreSQL and brings the schema up to date.
+func openDatabase(ctx context.Context, c Config, s *secrets) (_ *database, err error) {
+	d := &database{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.close(ctx))
+		}
+	}()
+	admin, at, reach := c.DatabaseURL, credentials(c.DatabaseURL), credentials(c.DatabaseURL)
+	if c.DatabaseURL == "" {
+		d.server, err = embedded.Start(ctx, embedded.Config{Dir: filepath.Join(c.Dir, "postgres"), Password: s.get("POSTGRES_PASSWORD"), Durable: true, Log: c.Log})
+		if err != nil {
+			return nil, err
+		}
+		admin = d.server.URL(embedded.Superuser, s.get("POSTGRES_PASSWORD"), embedded.Database)
+		at = func(role, password string) string { return d.server.URL(role, password, embedded.Database) }
+		reach = func(role, password string) string { return d.server.TCPURL(role, password, embedded.Database) }
+	}
+	if err := migrate.Up(ctx, admin, schema.SQL); err != nil {
+		return nil, err
+	}
+	passwords := map[string]string{"agentplatform_app": s.get("POSTGRES_APP_PASSWORD"), "agentplatform_reader": s.get("POSTGRES_READER_PASSWORD")}
+	if err := migrate.SetPasswords(ctx, admin, passwords); err != nil {
+		return nil, err
+	}
+	if err := releaseTurns(ctx, admin); err != nil {
+		return nil, err
+	}
+	d.readerURL = reach("agentplatform_reader", passwords["agentplatform_reader"])
+	if d.app, err = postgres.Open(ctx, postgres.Config{URL: at("agentplatform_app", passwords["agentplatform_app"]), MaxConns: c.DatabaseConns}); err != nil {
+		return nil, err
+	}
+	d.reader, err = postgres.Open(ctx, postgres.Config{URL: at("agentplatform_reader", passwords["agentplatform_reader"]), MaxConns: 2})
+	return d, err
+}
+
+// credentials puts another role into a database's URL.
+func credentials(base string) func(role, password string) string {
+	return func(role, password string) string {
+		u, err := url.Parse(base)
+		if err != nil {
+			return base
+		}
+		u.User = url.UserPassword(role, password)
+		return u.String()
+	}
+}
+
+// releaseTurns frees the leases of turns that were running when the platform last ended: on one machine nobody else can hold them. It
+// takes a superuser to see all tenants' rows; without one the leases run out by themselves.
+func releaseTurns(ctx context.Context, admin string) error {
+	conn, err := pgx.Connect(ctx, admin)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	tag, err := conn.Exec(ctx, `update thread_turns set lease_until = clock_timestamp() where status in ('queued', 'running')`)
+	if err != nil {
+		return fmt.Errorf("taking up unfinished turns: %w", err)
+	}
+	if n := tag.RowsAffected(); n > 0 {
+		slog.InfoContext(ctx, "taking up unfinished turns", "turns", n)
+	}
+	return nil
+}
+
+func (d *database) close(ctx context.Context) error {
+	for _, db := range []*postgres.DB{d.app, d.reader} {
+		if db != nil {
+			db.Close()
+		}
+	}
+	if d.server == nil {
+		return nil
+	}
+	return d.server.Stop(ctx)
+}

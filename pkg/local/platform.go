@@ -1,0 +1,230 @@
+// Package local is the whole platform on one machine: the same functions, schema, policies and wire protocols as in the cloud, with a local
+// adapter behind each technology. Nothing in it is a mock: PostgreSQL, the S3 store, the tokens, the model's wire format are real.
+//
+// Everything durable is under Config.Dir (secrets.env, postgres/, objects/, identity/, tls/), so a second start goes on where the first ended,
+// also when that one was killed.
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/agentplatform/agentplatform/pkg/handler"
+	"github.com/agentplatform/agentplatform/pkg/local/bucket"
+	"github.com/agentplatform/agentplatform/pkg/local/pool"
+	"github.com/agentplatform/agentplatform/pkg/local/realtime"
+	"github.com/agentplatform/agentplatform/pkg/manifest"
+)
+
+// Config says where the platform keeps its data and where it listens.
+type Config struct {
+	Dir         string // data directory. Required
+	Port        int    // plain port, 0 = a free one
+	TLSPort     int    // TLS port, 0 = a free one
+	Password    string // of the seeded users; empty: made once and kept in secrets.env
+	DatabaseURL string // an existing PostgreSQL ≥ 15, as a role that may create roles; empty: one of our own
+
+	Model           Model  // which model answers
+	ModelID         string // model id of the seeded agents; empty: the model's own default
+	BedrockEndpoint string // where the Bedrock wire format is spoken; empty: the offline model's own listener, or AWS
+
+	Operators     string                         // platform operators' e-mail addresses, comma-separated
+	DatabaseConns int                            // of the platform's pool; default 16
+	Table         map[string]handler.Constructor // the functions. Required
+	Rows          manifest.Manifest              // the manifest. Required
+	Signal        func(point string)             // tests: crash points of a turn
+	Log           *slog.Logger                   // told what takes time at the start; default nobody
+}
+
+// Model is which model answers.
+type Model string
+
+const (
+	Offline Model = "offline" // the one in this package's neighbour, without network
+	Bedrock Model = "bedrock" // Amazon Bedrock, with credentials from the environment
+)
+
+const (
+	region        = "us-east-1"
+	anchorBucket  = "agentplatform-local-anchors"
+	exportsBucket = "agentplatform-local-exports"
+)
+
+// Platform is a running platform.
+type Platform struct {
+	Outputs  Outputs
+	Password string // of the seeded users
+
+	config   Config
+	secrets  *secrets
+	plain    *listener
+	tls      *listener
+	database *database
+	objects  *bucket.Server
+	pool     *pool.Pool
+	model    *modelPort
+	queue    *queue
+	sockets  *realtime.Server
+	failed   chan error
+}
+
+// Start brings everything up; what cannot start makes it fail with one line that says what to do. ctx bounds the start only.
+func Start(ctx context.Context, c Config) (_ *Platform, err error) {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.DatabaseConns == 0 {
+		c.DatabaseConns = 16
+	}
+	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("the data directory cannot be made: %w; choose another one with DATA_DIR", err)
+	}
+	p := &Platform{config: c, failed: make(chan error, 4)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
+		}
+	}()
+	if err := p.listen(); err != nil {
+		return nil, err
+	}
+	if err := p.openSecrets(); err != nil {
+		return nil, err
+	}
+	if err := p.openParts(ctx); err != nil {
+		return nil, err
+	}
+	return p, p.serve(ctx)
+}
+
+// openSecrets reads the secrets, or makes them before anything uses one.
+func (p *Platform) openSecrets() (err error) {
+	if p.secrets, err = openSecrets(p.config.Dir); err != nil {
+		return err
+	}
+	if p.config.Password != "" {
+		p.secrets.values["LOCAL_PASSWORD"] = p.config.Password
+	}
+	for _, name := range secretNames {
+		p.secrets.get(name)
+	}
+	p.Password = p.secrets.get("LOCAL_PASSWORD")
+	return p.secrets.save()
+}
+
+// openParts starts what does not depend on one another, at the same time.
+func (p *Platform) openParts(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		if p.database, err = openDatabase(ctx, p.config, p.secrets); err != nil {
+			return err
+		}
+		return seed(ctx, p.database.app, p.modelID())
+	})
+	g.Go(func() (err error) {
+		p.objects, err = bucket.Start(ctx, bucket.Config{Dir: filepath.Join(p.config.Dir, "objects"), Region: region,
+			RootKey: "platform", RootSecret: p.secrets.get("S3_ROOT_SECRET"), ReaderKey: "reader", ReaderSecret: p.secrets.get("S3_READER_SECRET"),
+			Buckets: []bucket.Bucket{{Name: anchorBucket, ObjectLock: true, Versioning: true}, {Name: exportsBucket},
+				{Name: "agentplatform-local-skills", Versioning: true}, {Name: "agentplatform-local-knowledge", Versioning: true}, {Name: "agentplatform-local-assets"}}})
+		return err
+	})
+	g.Go(func() (err error) {
+		p.pool, err = pool.New(pool.Config{Dir: filepath.Join(p.config.Dir, "identity"), BaseURL: p.plain.url("http"), Region: region,
+			Password: p.Password, PreToken: p.preToken})
+		return err
+	})
+	g.Go(func() error {
+		cert, ca, err := certificate(filepath.Join(p.config.Dir, "tls"))
+		p.tls.certificate = cert
+		p.Outputs.CAFile = ca
+		return err
+	})
+	g.Go(func() (err error) {
+		p.model, err = openModel(ctx, p.config)
+		return err
+	})
+	return g.Wait()
+}
+
+// preToken is the pool's trigger: the platform's own function, by its manifest name.
+func (p *Platform) preToken(ctx context.Context, e events.CognitoEventUserPoolsPreTokenGenV2_0) (events.CognitoEventUserPoolsPreTokenGenV2_0, error) {
+	return call(ctx, p.queue.functions["pre-token"], e)
+}
+
+// serve wires the functions to the listeners and starts the clock.
+func (p *Platform) serve(ctx context.Context) error {
+	for _, t := range seeds {
+		for _, u := range t.users {
+			if _, err := p.pool.AddUser(u.email, "", true); err != nil {
+				return err
+			}
+		}
+	}
+	p.queue = newQueue(p.config.Rows)
+	hub := realtime.NewHub()
+	p.queue.serve(handler.Build(p.config.Rows, p.config.Table, p.ports(hub)))
+	p.Outputs = Outputs{
+		Region: region, APIURL: p.plain.url("http"), WebAppURL: p.plain.url("http") + "/",
+		AppSyncURL: p.tls.url("https"), RealtimeURL: p.tls.url("wss"), UserPoolID: p.pool.ID(), ClientID: p.pool.ClientID(), CAFile: p.Outputs.CAFile,
+		S3Endpoint: p.objects.Endpoint(), S3AccessKeyID: "reader", S3SecretAccessKey: p.secrets.get("S3_READER_SECRET"),
+		AnchorBucket: anchorBucket, ExportsBucket: exportsBucket, DatabaseReaderURL: p.database.readerURL,
+	}
+	if err := p.mount(hub); err != nil {
+		return err
+	}
+	return p.queue.schedule()
+}
+
+// Failed reports the end of a part that should not have ended.
+func (p *Platform) Failed() <-chan error { return p.failed }
+
+// Stop ends everything, in the order in which things depend on one another. Turns that run go on at the next start.
+func (p *Platform) Stop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	var errs []error
+	if p.sockets != nil {
+		errs = append(errs, p.sockets.Close(ctx))
+	}
+	for _, l := range []*listener{p.plain, p.tls} {
+		if l != nil {
+			errs = append(errs, l.close(ctx))
+		}
+	}
+	if p.queue != nil {
+		p.queue.close()
+	}
+	if p.model != nil {
+		errs = append(errs, p.model.close())
+	}
+	if p.pool != nil {
+		errs = append(errs, p.pool.Close())
+	}
+	if p.objects != nil {
+		errs = append(errs, p.objects.Stop(ctx))
+	}
+	if p.database != nil {
+		errs = append(errs, p.database.close(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// listen takes both ports before anything is made, so that a port in use leaves no trace.
+func (p *Platform) listen() (err error) {
+	if p.plain, err = newListener(p.config.Port, "PORT"); err != nil {
+		return err
+	}
+	p.tls, err = newListener(p.config.TLSPort, "TLS_PORT")
+	return err
+}

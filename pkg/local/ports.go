@@ -1,0 +1,114 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/config"
+
+	"github.com/agentplatform/agentplatform/pkg/handler"
+	"github.com/agentplatform/agentplatform/pkg/invoke"
+	"github.com/agentplatform/agentplatform/pkg/local/offline"
+	"github.com/agentplatform/agentplatform/pkg/local/realtime"
+	"github.com/agentplatform/agentplatform/pkg/model"
+	"github.com/agentplatform/agentplatform/pkg/page"
+	"github.com/agentplatform/agentplatform/pkg/postgres"
+	"github.com/agentplatform/agentplatform/pkg/publish"
+	"github.com/agentplatform/agentplatform/pkg/tenant"
+)
+
+// ports are the local adapters.
+func (p *Platform) ports(hub *realtime.Hub) *handler.Ports {
+	operators := p.config.Operators
+	if operators == "" {
+		operators = Operator
+	}
+	return &handler.Ports{
+		DB:        func() *postgres.DB { return p.database.app },
+		Reader:    func() *postgres.DB { return p.database.reader },
+		Model:     func() model.Model { return p.model },
+		Publish:   func() publish.Publisher { return hub },
+		Invoke:    func() invoke.Invoker { return p.queue },
+		Operators: func() tenant.Operators { return tenant.ParseOperators(operators) },
+		PageKey:   func() page.Key { return page.Key(p.secrets.get("PAGE_TOKEN_KEY")) },
+		Signal:    p.config.Signal,
+	}
+}
+
+// modelPort is the real Bedrock client, whatever answers it: the offline model on a port of its own, another endpoint, or AWS.
+type modelPort struct {
+	model.Model
+	bedrock *model.Bedrock
+	offline *listener // nil: not ours
+}
+
+// defaultBedrockModel is what MODEL=bedrock asks for when nobody says otherwise.
+const defaultBedrockModel = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
+
+func (p *Platform) modelID() string {
+	switch {
+	case p.config.ModelID != "":
+		return p.config.ModelID
+	case p.config.Model == Bedrock:
+		return defaultBedrockModel
+	}
+	return offline.ModelID
+}
+
+func openModel(ctx context.Context, c Config) (*modelPort, error) {
+	bedrock := model.BedrockConfig{Region: region, Endpoint: c.BedrockEndpoint}
+	m := &modelPort{}
+	switch {
+	case c.Model == Bedrock:
+		aws, err := config.LoadDefaultConfig(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if bedrock.Credentials = aws.Credentials; aws.Region != "" {
+			bedrock.Region = aws.Region
+		}
+		if _, err := aws.Credentials.Retrieve(ctx); err != nil {
+			return nil, errors.New("MODEL=bedrock needs AWS credentials; sign in with the aws CLI or set AWS_PROFILE, or leave MODEL out for the offline model")
+		}
+	case c.BedrockEndpoint == "":
+		l, err := newListener(0, "")
+		if err != nil {
+			return nil, err
+		}
+		l.serve(offline.New(offline.Config{}), make(chan error, 1))
+		m.offline, bedrock.Endpoint = l, l.url("http")
+	}
+	var err error
+	if m.bedrock, err = model.NewBedrock(bedrock); err != nil {
+		return nil, errors.Join(err, m.close())
+	}
+	m.Model = model.NewRetry(m.bedrock, model.RetryConfig{Log: slog.Default()})
+	return m, nil
+}
+
+func (m *modelPort) close() error {
+	if m.bedrock != nil {
+		m.bedrock.Close()
+	}
+	if m.offline == nil {
+		return nil
+	}
+	return m.offline.server.Close() // whoever still asks belongs to a turn that has ended
+}
+
+// call invokes a function with an event and reads its answer.
+func call[E any](ctx context.Context, h lambda.Handler, event E) (answer E, err error) {
+	raw, err := json.Marshal(event)
+	if err != nil {
+		return answer, err
+	}
+	if raw, err = h.Invoke(ctx, raw); err != nil {
+		return answer, err
+	}
+	err = json.Unmarshal(raw, &answer)
+	return answer, err
+}
+

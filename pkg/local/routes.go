@@ -1,0 +1,147 @@
+package local
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/agentplatform/agentplatform/pkg/fault"
+	"github.com/agentplatform/agentplatform/pkg/gateway"
+	"github.com/agentplatform/agentplatform/pkg/ident"
+	"github.com/agentplatform/agentplatform/pkg/identity"
+	"github.com/agentplatform/agentplatform/pkg/local/realtime"
+	"github.com/agentplatform/agentplatform/pkg/local/web"
+	"github.com/agentplatform/agentplatform/schema"
+)
+
+// mount puts everything behind the two ports: the plain one plays the HTTP API, the TLS one plays AppSync.
+func (p *Platform) mount(hub *realtime.Hub) error {
+	verifier, err := identity.New(identity.Config{Issuer: p.pool.Issuer(), ClientID: p.pool.ClientID()})
+	if err != nil {
+		return err
+	}
+	g, err := gateway.New(gateway.Config{SDL: schema.SDL, Prelude: schema.Prelude, Manifest: p.config.Rows.GraphQL(), Functions: p.queue.functions})
+	if err != nil {
+		return err
+	}
+	if p.sockets, err = realtime.New(realtime.Config{Hub: hub, Verifier: verifier, Executor: realtime.FromGateway(g)}); err != nil {
+		return err
+	}
+	outputs, err := json.MarshalIndent(p.Outputs, "", "  ")
+	if err != nil {
+		return err
+	}
+
+	plain := http.NewServeMux()
+	for _, pattern := range p.pool.Patterns() {
+		plain.Handle(pattern, p.pool.Handler())
+	}
+	plain.Handle("/graphql", &graphQL{gateway: g, verifier: verifier, sockets: p.sockets})
+	plain.Handle("GET /graphql/realtime", p.sockets)
+	plain.HandleFunc("GET /local/outputs.json", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "no-store")
+		_, _ = w.Write(append(outputs, '\n'))
+	})
+	plain.Handle("GET /{$}", web.Page())
+	p.plain.serve(onlyLocal(plain), p.failed)
+
+	appSync := http.NewServeMux()
+	appSync.Handle("/graphql", &graphQL{gateway: g, verifier: verifier, sockets: p.sockets, appSync: true})
+	appSync.Handle("GET /graphql/realtime", p.sockets)
+	p.tls.serve(onlyLocal(appSync), p.failed)
+	return nil
+}
+
+// onlyLocal refuses requests whose Host is not this machine: a page of another site that has its name resolve to 127.0.0.1 must not
+// reach the platform.
+func onlyLocal(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if h, _, err := net.SplitHostPort(host); err == nil {
+			host = h
+		}
+		ip := net.ParseIP(strings.Trim(host, "[]"))
+		if host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			http.Error(w, "this platform answers on the loopback address only", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// graphQL is POST /graphql behind the gateway's authorizer, and the socket for clients that connect to the same path.
+type graphQL struct {
+	gateway  *gateway.Gateway
+	verifier *identity.Verifier
+	sockets  *realtime.Server
+	appSync  bool // play AppSync: 200 whatever the errors, but for 401
+}
+
+func (h *graphQL) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Access-Control-Allow-Origin", "*") // as the cloud's gateways: the token travels in a header, never in a cookie
+	header.Set("Access-Control-Allow-Headers", "*, authorization, content-type, x-amz-user-agent, x-amz-date, x-api-key")
+	header.Set("Access-Control-Allow-Methods", "POST, OPTIONS")
+	switch {
+	case strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
+		h.sockets.ServeHTTP(w, r)
+	case r.Method == http.MethodOptions:
+		w.WriteHeader(http.StatusNoContent)
+	case r.Method != http.MethodPost:
+		header.Set("Allow", "POST, OPTIONS")
+		answer(w, http.StatusMethodNotAllowed, refusal(fault.Invalid("GraphQL is asked with POST.")))
+	default:
+		h.post(w, r)
+	}
+}
+
+func (h *graphQL) post(w http.ResponseWriter, r *http.Request) {
+	requestID := ident.New()
+	w.Header().Set("X-Amzn-Requestid", requestID)
+	claims, err := h.verifier.Verify(r.Context(), r.Header.Get("Authorization"))
+	if err != nil {
+		f := fault.From(err)
+		if f.Type == fault.InternalError {
+			slog.Error("verifying a token failed", "request_id", requestID, "error", err)
+		}
+		answer(w, f.Status(), refusal(f))
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, gateway.MaxBody+1)) // a byte too many: the gateway refuses it
+	if tooLarge := new(http.MaxBytesError); err != nil && !errors.As(err, &tooLarge) {
+		return // the client went away in the middle of its request
+	}
+	status, out := h.gateway.GraphQLHTTP(r.Context(), gateway.Post{Body: body, ContentType: r.Header.Get("Content-Type"), Claims: claims,
+		RequestID: requestID, AppSync: h.appSync})
+	answer(w, status, out)
+}
+
+// refusal is the body of a request that did not get as far as GraphQL.
+func refusal(f *fault.Error) []byte {
+	type graphQLError struct {
+		Message   string     `json:"message"`
+		ErrorType fault.Type `json:"errorType"`
+		Locations []struct{} `json:"locations"`
+		Path      []string   `json:"path"`
+	}
+	message := f.Message
+	if f.Type == fault.Unauthorized {
+		message = "Unauthorized"
+	}
+	body, _ := json.Marshal(struct { // strings only
+		Message string         `json:"message"`
+		Errors  []graphQLError `json:"errors"`
+	}{message, []graphQLError{{f.Message, f.Type, []struct{}{}, []string{}}}})
+	return body
+}
+
+func answer(w http.ResponseWriter, status int, body []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // a client that is gone has no use for an error
+}

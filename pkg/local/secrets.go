@@ -1,0 +1,90 @@
+package local
+
+import (
+	"bufio"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// secrets are made once per data directory and kept in secrets.env, mode 0600.
+type secrets struct {
+	path   string
+	values map[string]string
+}
+
+// openSecrets reads the file, if there is one.
+func openSecrets(dir string) (*secrets, error) {
+	s := &secrets{path: filepath.Join(dir, "secrets.env"), values: map[string]string{}}
+	f, err := os.Open(s.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, value, ok := strings.Cut(line, "=")
+		if !ok {
+			return nil, fmt.Errorf("%s: line %d is not NAME=value; mend it, or remove the data directory to start anew", s.path, n)
+		}
+		s.values[name] = value
+	}
+	return s, lines.Err()
+}
+
+// get is the secret of that name, made when there is none.
+func (s *secrets) get(name string) string {
+	if s.values[name] == "" {
+		b := make([]byte, 24)
+		rand.Read(b)
+		s.values[name] = base64.RawURLEncoding.EncodeToString(b)
+	}
+	return s.values[name]
+}
+
+// save replaces the file in one step.
+func (s *secrets) save() error {
+	var b strings.Builder
+	b.WriteString("# Secrets of this local platform. Made once; remove the data directory to get new ones.\n")
+	for _, name := range secretNames {
+		if v := s.values[name]; v != "" {
+			fmt.Fprintf(&b, "%s=%s\n", name, v)
+		}
+	}
+	return writeFile(s.path, []byte(b.String()), 0o600)
+}
+
+var secretNames = []string{
+	"LOCAL_PASSWORD", "API_AUTH_SECRET", "PAGE_TOKEN_KEY",
+	"POSTGRES_PASSWORD", "POSTGRES_APP_PASSWORD", "POSTGRES_READER_PASSWORD",
+	"S3_ROOT_SECRET", "S3_READER_SECRET",
+}
+
+// writeFile replaces a file so that a crash leaves the old or the new one.
+func writeFile(path string, content []byte, mode os.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // gone already when all went well
+	if _, err = f.Write(content); err == nil {
+		if err = f.Chmod(mode); err == nil {
+			err = f.Sync()
+		}
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

@@ -1,0 +1,113 @@
+// Package manifest reads schema/routes.json: for each function, what calls it and what it needs.
+//
+// Terraform, the local gateway and the HTTP GraphQL function read the same file; test/layout holds it against the code.
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Row is one function.
+type Row struct {
+	Name     string   `json:"name"`               // folder, zip, table entry and Lambda suffix: "thread-send-message"
+	Package  string   `json:"package"`            // folder under functions/: "thread"
+	On       []string `json:"on"`                 // what calls it: `graphql Mutation.sendMessage`, `http POST /graphql`, `schedule rate(1 minute)`, `invoke`, `trigger cognito:pre-token`
+	Auth     Auth     `json:"auth"`               // who may call it
+	Needs    []string `json:"needs"`              // closed vocabulary, see Needs
+	Timeout  Seconds  `json:"timeout"`            // seconds
+	Memory   int      `json:"memory"`             // MiB
+	Reserved *int     `json:"reserved,omitempty"` // reserved concurrency
+	Batch    bool     `json:"batch,omitempty"`    // the resolver answers a list of events at once (BatchInvoke)
+}
+
+// Auth is who may call a function; the gateway in front of it enforces it, the handler narrows it by role.
+type Auth string
+
+// The callers a row can name.
+const (
+	AuthUser     Auth = "user"     // a JWT of the identity pool
+	AuthOperator Auth = "operator" // a JWT of a platform operator
+	AuthInternal Auth = "internal" // the platform itself: a rule, a queue, an IAM principal
+)
+
+// Seconds is a duration in whole seconds, as Lambda counts a timeout.
+type Seconds int
+
+// Duration is s as a time.Duration.
+func (s Seconds) Duration() time.Duration { return time.Duration(s) * time.Second }
+
+// Needs is the closed vocabulary of what a function may use. A word ending in ":" takes the name of a function.
+var Needs = []string{"db", "db:reader", "model", "publish", "operators", "page-key", "invoke:"}
+
+// Manifest is the whole file.
+type Manifest struct {
+	Rows []Row `json:"functions"`
+}
+
+// Parse reads the file strictly: an unknown member is an error.
+func Parse(b []byte) (Manifest, error) {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	var m Manifest
+	if err := dec.Decode(&m); err != nil {
+		return Manifest{}, fmt.Errorf("routes.json: %w", err)
+	}
+	return m, nil
+}
+
+// Triggers are the row's callers of one kind, without the kind: Triggers("graphql") = ["Mutation.sendMessage"].
+func (r Row) Triggers(kind string) []string {
+	var out []string
+	for _, on := range r.On {
+		if k, rest, _ := strings.Cut(on, " "); k == kind {
+			out = append(out, rest)
+		}
+	}
+	return out
+}
+
+// Has reports whether the row declares the need.
+func (r Row) Has(need string) bool {
+	for _, n := range r.Needs {
+		if n == need {
+			return true
+		}
+	}
+	return false
+}
+
+// ByGraphQL maps `Type.field` to its row.
+func (m Manifest) ByGraphQL() map[string]Row {
+	out := map[string]Row{}
+	for _, r := range m.Rows {
+		for _, field := range r.Triggers("graphql") {
+			out[field] = r
+		}
+	}
+	return out
+}
+
+// Row is the row of that name.
+func (m Manifest) Row(name string) (Row, bool) {
+	for _, r := range m.Rows {
+		if r.Name == name {
+			return r, true
+		}
+	}
+	return Row{}, false
+}
+
+// GraphQL are the rows that answer a field.
+func (m Manifest) GraphQL() Manifest {
+	var out Manifest
+	for _, r := range m.Rows {
+		if len(r.Triggers("graphql")) > 0 {
+			out.Rows = append(out.Rows, r)
+		}
+	}
+	return out
+}

@@ -1,0 +1,91 @@
+// Package notify tells subscribers of what was committed, at least once.
+//
+// An event is written in the transaction of the change it tells of, published after the commit and then deleted. Whoever dies in between
+// leaves the row, and Sweep publishes it again: a subscriber may see an event twice, and never misses one for good while it listens.
+package notify
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/agentplatform/agentplatform/pkg/ident"
+	"github.com/agentplatform/agentplatform/pkg/postgres"
+	"github.com/agentplatform/agentplatform/pkg/publish"
+)
+
+// Notice is a written event that was not yet published.
+type Notice struct {
+	ID    string
+	Event publish.Event
+}
+
+// Queue adds the event's row to a batch that is going to be committed.
+func Queue(b *pgx.Batch, tenantID string, e publish.Event) Notice {
+	n := Notice{ident.New(), e}
+	b.Queue(`insert into notifications (tenant_id, id, event) values ($1, $2, $3)`, tenantID, n.ID, e)
+	return n
+}
+
+// Deliver publishes committed notices in order and deletes them. What fails stays for Sweep, so it is logged and not an error of the caller's.
+func Deliver(ctx context.Context, db *postgres.DB, to publish.Publisher, tenantID string, notices ...Notice) {
+	if len(notices) == 0 {
+		return
+	}
+	events := make([]publish.Event, len(notices))
+	ids := make([]string, len(notices))
+	for i, n := range notices {
+		events[i], ids[i] = n.Event, n.ID
+	}
+	if err := to.Publish(ctx, events...); err != nil {
+		slog.WarnContext(ctx, "publishing failed; the sweep tries again", "tenant_id", tenantID, "error", err)
+		return
+	}
+	var b pgx.Batch
+	b.Queue(`delete from notifications where id = any($1::uuid[])`, ids)
+	if err := db.OnceRelaxed(ctx, tenantID, &b); err != nil {
+		slog.WarnContext(ctx, "a published notification was not deleted; it will be published again", "tenant_id", tenantID, "error", err)
+	}
+}
+
+// sweepSize bounds one sweep's work.
+const sweepSize = 1000
+
+// Sweep publishes what is older than age: its writer died. It returns how many it delivered.
+func Sweep(ctx context.Context, db *postgres.DB, to publish.Publisher, age time.Duration) (int, error) {
+	stale := map[string][]string{}
+	err := db.Unbound(ctx, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `select tenant_id, notification_id from lookup_stale_notifications($1, $2)`, age, sweepSize)
+		if err != nil {
+			return err
+		}
+		clear(stale)
+		var tenantID, id string
+		_, err = pgx.ForEachRow(rows, []any{&tenantID, &id}, func() error {
+			stale[tenantID] = append(stale[tenantID], id)
+			return nil
+		})
+		return err
+	})
+	delivered := 0
+	for tenantID, ids := range stale {
+		var notices []Notice
+		rows, err := db.In(tenantID).Query(ctx, `select id, event::text from notifications where id = any($1::uuid[]) order by id`, ids)
+		if err != nil {
+			return delivered, err
+		}
+		var id, event string
+		if _, err := pgx.ForEachRow(rows, []any{&id, &event}, func() error {
+			e, err := publish.Decode([]byte(event))
+			notices = append(notices, Notice{id, e})
+			return err
+		}); err != nil {
+			return delivered, err
+		}
+		Deliver(ctx, db, to, tenantID, notices...)
+		delivered += len(notices)
+	}
+	return delivered, err
+}

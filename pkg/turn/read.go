@@ -1,0 +1,78 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/agentplatform/agentplatform/pkg/fault"
+	"github.com/agentplatform/agentplatform/pkg/ident"
+	"github.com/agentplatform/agentplatform/pkg/postgres"
+	"github.com/agentplatform/agentplatform/pkg/thread"
+)
+
+const columns = `t.id, th.prefix, th.number, t.agent_id, t.number, t.status, t.attempts, t.phases, t.model, t.input_tokens, t.output_tokens, t.cost_micros,
+	t.tool_outcomes, t.guardrail_decisions, t.evaluator_scores, t.error, t.queued_at, t.started_at, t.finished_at`
+
+const from = ` from thread_turns t join threads th on th.tenant_id = t.tenant_id and th.uuid = t.thread_uuid `
+
+func scan(row pgx.CollectableRow) (Turn, error) {
+	var t Turn
+	var public ident.Thread
+	var micros *int64
+	err := row.Scan(&t.ID, &public.Prefix, &public.Number, &t.AgentID, &t.Number, &t.Status, &t.Attempts, &t.Phases, &t.Model, &t.InputTokens, &t.OutputTokens,
+		&micros, &t.ToolOutcomes, &t.GuardrailDecisions, &t.EvaluatorScores, &t.Error, &t.QueuedAt, &t.StartedAt, &t.FinishedAt)
+	t.ThreadID = public.String()
+	if micros != nil {
+		usd := fmt.Sprintf("%d.%06d", *micros/1e6, *micros%1e6)
+		t.CostUSD = &usd
+	}
+	return t, err
+}
+
+// Get is one turn.
+func Get(ctx context.Context, q postgres.Querier, id string) (Turn, error) {
+	if !ident.Valid(id) {
+		return Turn{}, fault.Missing("turn")
+	}
+	rows, err := q.Query(ctx, `select `+columns+from+`where t.id = $1`, id)
+	if err != nil {
+		return Turn{}, err
+	}
+	t, err := pgx.CollectExactlyOneRow(rows, scan)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Turn{}, fault.Missing("turn")
+	}
+	return t, err
+}
+
+// Cursor is the sort key of a thread's turns.
+type Cursor struct{ Number int }
+
+// Cursor is t's place in the list.
+func (t Turn) Cursor() Cursor { return Cursor{t.Number} }
+
+// List is up to limit turns of each thread after the cursor, newest first, in one query, by public thread id.
+func List(ctx context.Context, q postgres.Querier, threads []thread.Thread, after *Cursor, limit int) (map[string][]Turn, error) {
+	uuids := make([]string, len(threads))
+	for i, t := range threads {
+		uuids[i] = t.UUID
+	}
+	before := 1<<31 - 1
+	if after != nil {
+		before = after.Number
+	}
+	rows, err := q.Query(ctx, `select `+columns+` from unnest($1::uuid[]) as asked (uuid) join threads th on th.uuid = asked.uuid cross join lateral (
+		select * from thread_turns t where t.thread_uuid = th.uuid and t.number < $2 order by t.number desc limit $3) t`, uuids, before, limit)
+	if err != nil {
+		return nil, err
+	}
+	turns, err := pgx.CollectRows(rows, scan)
+	byThread := make(map[string][]Turn, len(threads))
+	for _, t := range turns {
+		byThread[t.ThreadID] = append(byThread[t.ThreadID], t)
+	}
+	return byThread, err
+}

@@ -1,0 +1,171 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/agentplatform/agentplatform/pkg/agent"
+	"github.com/agentplatform/agentplatform/pkg/fault"
+	"github.com/agentplatform/agentplatform/pkg/ident"
+	"github.com/agentplatform/agentplatform/pkg/notify"
+	"github.com/agentplatform/agentplatform/pkg/publish"
+	"github.com/agentplatform/agentplatform/pkg/text"
+	"github.com/agentplatform/agentplatform/pkg/thread"
+)
+
+// OnBusy is what a message does while a turn runs in its thread.
+type OnBusy string
+
+const (
+	Enqueue   OnBusy = "ENQUEUE"
+	Reject    OnBusy = "REJECT"
+	Interrupt OnBusy = "INTERRUPT"
+)
+
+// Ask is a user message.
+type Ask struct {
+	ThreadID string // public
+	Body     string
+	OnBusy   OnBusy
+	UserID   string
+}
+
+// Asked is what Request wrote.
+type Asked struct {
+	Message thread.Message
+	TurnID  string
+	Notices []notify.Notice // to deliver after the commit
+}
+
+// Request writes a user message and the queued turn that answers it: the thread's queued one if there is one, else a new one.
+//
+// Whoever commits must then deliver the notices and dispatch the turn; what is lost on the way is found by Reap.
+func Request(ctx context.Context, tx pgx.Tx, tenantID string, a Ask) (Asked, error) {
+	if err := text.Check("body", a.Body, 1, thread.MaxBody); err != nil {
+		return Asked{}, err
+	}
+	s, err := lockThread(ctx, tx, a.ThreadID)
+	if err != nil {
+		return Asked{}, err
+	}
+	if !s.agent.TakesTurns() {
+		return Asked{}, fault.New(fault.Forbidden, "the agent is %s and takes no turns", s.agent)
+	}
+	if a.OnBusy == Reject && (s.running != "" || s.queued != "") {
+		return Asked{}, fault.Invalid("a turn is running in thread %s", a.ThreadID).WithStatus(http.StatusConflict)
+	}
+	var b pgx.Batch
+	turnID := s.queued
+	if turnID == "" {
+		if err := checkRate(ctx, tx, s); err != nil {
+			return Asked{}, err
+		}
+		turnID = ident.New()
+		s.turnNumber++
+		b.Queue(`insert into thread_turns (tenant_id, id, thread_uuid, agent_id, number, lease_until) values ($1, $2, $3, $4, $5, clock_timestamp() + $6)`,
+			tenantID, turnID, s.uuid, s.agentID, s.turnNumber, DispatchGrace)
+	}
+	if a.OnBusy == Interrupt && s.running != "" {
+		b.Queue(`update thread_turns set interrupt = true where id = $1`, s.running)
+	}
+	m := thread.Message{ID: ident.New(), ThreadID: a.ThreadID, Role: thread.User, Body: a.Body, TokenCount: thread.EstimateTokens(a.Body),
+		TurnID: &turnID, CreatedAt: ident.Now()}
+	b.Queue(`insert into messages (tenant_id, id, thread_uuid, position, role, body, token_count, turn_id, turn_number, user_id, created_at)
+		values ($1, $2, $3, $4, 'user', $5, $6, $7, $8, $9, $10)`,
+		tenantID, m.ID, s.uuid, s.messages+1, m.Body, m.TokenCount, turnID, s.turnNumber, a.UserID, m.CreatedAt)
+	updated := ident.Now()
+	b.Queue(`update threads set message_count = message_count + 1, turn_count = $2, token_count = token_count + $3, status = 'open', updated_at = $4 where uuid = $1`,
+		s.uuid, s.turnNumber, m.TokenCount, updated)
+
+	asked := Asked{Message: m, TurnID: turnID}
+	asked.Notices = append(asked.Notices, notify.Queue(&b, tenantID, newMessage(tenantID, m)))
+	if s.status != thread.Open {
+		t := publish.Thread{ID: a.ThreadID, Status: string(thread.Open), Title: s.title, Metadata: s.metadata, UpdatedAt: updated}
+		asked.Notices = append(asked.Notices, notify.Queue(&b, tenantID, publish.ThreadUpdate{TenantID: tenantID, ThreadID: a.ThreadID, Thread: t}))
+	}
+	return asked, tx.SendBatch(ctx, &b).Close()
+}
+
+// standing is a locked thread as a new message finds it.
+type standing struct {
+	uuid       string
+	status     thread.Status
+	title      *string
+	metadata   *string
+	messages   int
+	turnNumber int // of the queued turn, else of the last one
+	agentID    string
+	agent      agent.Status
+	limits     agent.RateLimits
+	running    string // turn id
+	queued     string // turn id
+}
+
+// lockThread locks the thread and its unfinished turns. The turns are read by a statement of their own, behind the lock: a statement sees
+// what was committed when it began.
+func lockThread(ctx context.Context, tx pgx.Tx, id string) (standing, error) {
+	public, ok := ident.ParseThread(id)
+	if !ok {
+		return standing{}, fault.Missing("thread")
+	}
+	var s standing
+	var b pgx.Batch
+	b.Queue(`select uuid, status, title, metadata::text, message_count, turn_count, agent_id from threads where prefix = $1 and number = $2 for no key update`,
+		public.Prefix, public.Number).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&s.uuid, &s.status, &s.title, &s.metadata, &s.messages, &s.turnNumber, &s.agentID)
+	})
+	b.Queue(`select a.status, a.turns_per_minute, a.turns_per_hour, a.turns_per_day from threads t join agents a on a.tenant_id = t.tenant_id and a.id = t.agent_id
+		where t.prefix = $1 and t.number = $2`, public.Prefix, public.Number).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&s.agent, &s.limits.TurnsPerMinute, &s.limits.TurnsPerHour, &s.limits.TurnsPerDay)
+	})
+	b.Queue(`select r.id, r.status from thread_turns r where r.status in ('queued', 'running')
+		and r.thread_uuid = (select uuid from threads where prefix = $1 and number = $2) for no key update of r`,
+		public.Prefix, public.Number).Query(func(rows pgx.Rows) error {
+		var id string
+		var status Status
+		_, err := pgx.ForEachRow(rows, []any{&id, &status}, func() error {
+			if status == Running {
+				s.running = id
+			} else {
+				s.queued = id
+			}
+			return nil
+		})
+		return err
+	})
+	err := tx.SendBatch(ctx, &b).Close()
+	if errors.Is(err, pgx.ErrNoRows) {
+		return standing{}, fault.Missing("thread")
+	}
+	return s, err
+}
+
+// checkRate counts the agent's turns behind the agent's lock, so that concurrent messages cannot pass a limit together.
+func checkRate(ctx context.Context, tx pgx.Tx, s standing) error {
+	if s.limits == (agent.RateLimits{}) {
+		return nil
+	}
+	if _, err := tx.Exec(ctx, `select from agents where id = $1 for no key update`, s.agentID); err != nil {
+		return err
+	}
+	var minute, hour, day int
+	err := tx.QueryRow(ctx, `select count(*) filter (where queued_at > clock_timestamp() - interval '1 minute'),
+		count(*) filter (where queued_at > clock_timestamp() - interval '1 hour'), count(*)
+		from thread_turns where agent_id = $1 and queued_at > clock_timestamp() - interval '1 day'`, s.agentID).Scan(&minute, &hour, &day)
+	if err != nil {
+		return err
+	}
+	for _, l := range []struct {
+		limit *int
+		count int
+		per   string
+	}{{s.limits.TurnsPerMinute, minute, "minute"}, {s.limits.TurnsPerHour, hour, "hour"}, {s.limits.TurnsPerDay, day, "day"}} {
+		if l.limit != nil && l.count >= *l.limit {
+			return fault.New(fault.RateLimitExceeded, "the agent's limit of %d turns per %s is reached", *l.limit, l.per)
+		}
+	}
+	return nil
+}

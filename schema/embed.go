@@ -1,0 +1,29 @@
+// Package schema holds the contracts that code and infrastructure share, embedded: SDL, manifest, migrations, prices.
+package schema
+
+import "embed"
+
+// SDL is the GraphQL schema as deployed.
+//
+//go:embed graphql/schema.graphql
+var SDL string
+
+// Prelude declares what AppSync adds to the SDL by itself.
+//
+//go:embed graphql/prelude.graphql
+var Prelude string
+
+// Routes is the manifest of functions; package manifest reads it.
+//
+//go:embed routes.json
+var Routes []byte
+
+// SQL holds the forward-only migrations, in the folder sql.
+//
+//go:embed sql/*.sql
+var SQL embed.FS
+
+// Prices is the price table of the models; package model reads it.
+//
+//go:embed prices.json
+var Prices []byte
