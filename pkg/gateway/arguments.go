@@ -41,7 +41,7 @@ func (s *schema) arguments(dst []byte, f *field, vars variables) ([]byte, *probl
 		}
 		var ok bool
 		if object.dst, ok = s.literal(object.name(def.Name), arg.Value, def.Type, vars); !ok {
-			return dst, invalidArgument(`Argument "`+def.Name+`" has invalid value `+short(arg.Value.String())+`.`, arg.Value.Position)
+			return dst, invalidArgument(`Argument "`+def.Name+`" has invalid value `+short(source(arg.Value))+`.`, arg.Value.Position)
 		}
 	}
 	return object.end(), nil

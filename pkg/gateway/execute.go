@@ -125,6 +125,7 @@ func (g *Gateway) prepare(ctx context.Context, request Request, claims tenant.Cl
 
 func (g *Gateway) execution(ctx context.Context, d *document, p *plan, vars variables, claims tenant.Claims, requestID string) *execution {
 	x := &execution{Gateway: g, ctx: ctx, document: d, plan: p, vars: vars, requestID: requestID, slots: make([]slot, p.slots)}
+	x.buf = make([]byte, 0, min(64+int(p.size.Load())*9/8, g.MaxAnswer))
 	x.tokens = make(chan struct{}, g.MaxParallel)
 	if claims == nil {
 		claims = tenant.Claims{}
@@ -191,6 +192,7 @@ func (x *execution) mutation() *Response {
 }
 
 func (x *execution) response() *Response {
+	x.plan.size.Store(int64(len(x.buf)))
 	return &Response{Data: x.buf, Errors: x.errors, answered: x.answered}
 }
 

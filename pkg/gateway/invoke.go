@@ -33,7 +33,11 @@ func (x *execution) invoke(f *field, s *slot, parent value) answer {
 
 // invokeBatch asks the field's function about all parents in one call.
 func (x *execution) invokeBatch(f *field, s *slot, parents []value) {
-	payload := []byte{'['}
+	size := 2
+	for _, p := range parents {
+		size += len(f.fn.head) + len(s.args) + len(`,"source":`) + len(p.doc.Raw(p.at)) + len(x.tail) + 1
+	}
+	payload := append(make([]byte, 0, size), '[')
 	for i, p := range parents {
 		if i > 0 {
 			payload = append(payload, ',')

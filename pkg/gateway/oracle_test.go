@@ -57,7 +57,7 @@ func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)
 
 // TestOracle runs generated requests through the gateway and through graphql-js and wants the same bytes.
 func TestOracle(t *testing.T) {
-	const requests = 12000
+	const requests = 1500
 	all := worlds(t)
 	var job struct {
 		Worlds   []world     `json:"worlds"`
@@ -90,7 +90,7 @@ func TestOracle(t *testing.T) {
 		got := gateways[r.World].answerTo(t, r)
 		var no struct{ Refused string }
 		if json.Unmarshal(answers[i], &no) == nil && no.Refused != "" {
-			refused++; if i%10==0 {t.Log(no.Refused)}
+			refused++
 			var response struct {
 				Errors []struct{ ErrorType string }
 				Data   any

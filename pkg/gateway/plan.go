@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"slices"
+	"sync/atomic"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -10,11 +11,12 @@ import (
 )
 
 // plan is an operation made ready to run: fragments spread, fields merged, @skip and @include decided, once for each object type that
-// can occur at a place. It does not change and is shared by requests.
+// can occur at a place. But for size it does not change, and it is shared by requests.
 type plan struct {
 	op    *ast.OperationDefinition
 	root  *object
-	slots int // fields that have arguments or a function
+	slots int          // fields that have arguments or a function
+	size  atomic.Int64 // bytes of the last answer's data: where the next one's buffer starts
 }
 
 // object is what is selected of one object type at one place.

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -54,4 +55,24 @@ func (s *schema) print(dst []byte, doc *tape.Doc, at uint32, typ *ast.Type) []by
 		}
 	}
 	return doc.Append(dst, at)
+}
+
+// source is a literal as graphql-js prints it in a message.
+func source(v *ast.Value) string {
+	var parts []string
+	for _, c := range v.Children {
+		if part := source(c.Value); v.Kind == ast.ObjectValue {
+			parts = append(parts, c.Name+": "+part)
+		} else {
+			parts = append(parts, part)
+		}
+	}
+	switch v.Kind {
+	case ast.ListValue:
+		return "[" + strings.Join(parts, ", ") + "]"
+	case ast.ObjectValue:
+		return "{" + strings.Join(parts, ", ") + "}"
+	default:
+		return v.String()
+	}
 }

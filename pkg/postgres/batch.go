@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/agentplatform/agentplatform/pkg/ident"
 )
 
 // Querier is what reading needs: a transaction's, or a tenant's (DB.In).
@@ -11,7 +13,7 @@ type Querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// bind is the first statement of every batch of a tenant; it makes an empty or malformed id fail, as current_tenant() casts to uuid.
+// bind is the first statement of every batch of a tenant: a batch is one transaction, so it holds for the statements after it.
 const bind = `select set_config('app.tenant_id', $1, true)`
 
 // Once runs the queued statements in one transaction of the tenant and in one round trip.
@@ -28,6 +30,9 @@ func (db *DB) OnceRelaxed(ctx context.Context, tenantID string, b *pgx.Batch) er
 }
 
 func (db *DB) send(ctx context.Context, tenantID string, b *pgx.Batch, relaxed bool) error {
+	if !ident.Valid(tenantID) {
+		return ErrNoTenant
+	}
 	var bound pgx.Batch
 	bound.Queue(bind, tenantID)
 	if relaxed {
@@ -46,6 +51,9 @@ type reader struct {
 }
 
 func (r reader) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	if !ident.Valid(r.tenantID) {
+		return nil, ErrNoTenant
+	}
 	var b pgx.Batch
 	b.Queue(bind, r.tenantID)
 	b.Queue(sql, args...)

@@ -145,7 +145,7 @@ func TestALostTransactionRunsAgain(t *testing.T) {
 		all.Wait()
 		require.NoError(t, a)
 		require.NoError(t, b)
-		require.EqualValues(t, 3, runs.Load())
+		require.GreaterOrEqual(t, runs.Load(), int32(3))
 	})
 	t.Run("not for ever", func(t *testing.T) {
 		runs := 0

@@ -63,6 +63,9 @@ func TestEventsAreTheirSDLTypes(t *testing.T) {
 		again, err := json.Marshal(e) // through the interface the same bytes, but for HTML escapes
 		require.NoError(t, err)
 		require.JSONEq(t, string(raw), string(again))
+		stored, err := publish.Decode(raw)
+		require.NoError(t, err)
+		require.Equal(t, e, stored)
 		require.NoError(t, e.Address().Check())
 		require.Equal(t, "t1", e.Address().TenantID)
 	}
@@ -105,6 +108,13 @@ func TestActivitiesAreTheSDLs(t *testing.T) {
 		values = append(values, v.Name)
 	}
 	require.ElementsMatch(t, values, []string{string(publish.Idle), string(publish.Thinking), string(publish.CallingTool), string(publish.Streaming), string(publish.Failed)})
+}
+
+func TestDecodeRefusesWhatIsNoEvent(t *testing.T) {
+	for _, raw := range []string{``, `[]`, `{}`, `{"__typename":"Thread"}`, `{"__typename":"StreamChunkEvent","done":1}`} {
+		_, err := publish.Decode([]byte(raw))
+		require.Error(t, err, raw)
+	}
 }
 
 func TestNullableMembersAreNullNotAbsent(t *testing.T) {

@@ -34,14 +34,15 @@ type stream struct {
 	queue    []publish.Event
 	state    publish.Activity
 
-	wake chan struct{} // 1 deep: there is something in the queue
-	stop chan struct{}
-	done chan struct{}
+	wake  chan struct{}      // 1 deep: there is something in the queue
+	drain chan chan struct{} // somebody waits until the queue was handed over
+	stop  chan struct{}
+	done  chan struct{}
 }
 
 func newStream(ctx context.Context, to publish.Publisher, a *attempt) *stream {
 	s := &stream{to: to, tenantID: a.tenantID, threadID: a.threadID, agentID: a.agentID, id: ident.New(), repeated: -1,
-		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+		wake: make(chan struct{}, 1), drain: make(chan chan struct{}), stop: make(chan struct{}), done: make(chan struct{})}
 	go s.run(context.WithoutCancel(ctx)) // what was said before the turn ended is still sent
 	return s
 }
@@ -168,14 +169,16 @@ func (s *stream) push(e publish.Event) {
 	}
 }
 
-// finish marks the reply as complete and waits until everything was handed over.
+// finish marks the reply as complete and waits until all of it was handed over.
 func (s *stream) finish() {
 	s.mu.Lock()
 	if s.body.Len() > 0 {
 		s.push(s.chunk("", true))
 	}
 	s.mu.Unlock()
-	s.close()
+	drained := make(chan struct{})
+	s.drain <- drained
+	<-drained
 }
 
 // close waits until everything was handed over. It may be called twice.
@@ -192,19 +195,23 @@ func (s *stream) run(ctx context.Context) {
 	defer close(s.done)
 	pause := time.NewTimer(0)
 	defer pause.Stop()
+	<-pause.C
+	wake := s.wake // nil while text is held back
 	for {
 		select {
-		case <-s.wake:
+		case <-wake:
+			if s.flush(ctx) {
+				pause.Reset(coalesce)
+				wake = nil
+			}
+		case <-pause.C:
+			wake = s.wake
+		case drained := <-s.drain:
+			s.flush(ctx)
+			close(drained)
 		case <-s.stop:
 			s.flush(ctx)
 			return
-		}
-		if s.flush(ctx) {
-			pause.Reset(coalesce)
-			select {
-			case <-pause.C:
-			case <-s.stop:
-			}
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -94,7 +95,7 @@ func serve(t *testing.T, change func(*Config)) *fixture {
 	f := &fixture{T: t, hub: NewHub(), tokens: &tokens{of: map[string]issued{}}}
 	f.tokens.issue("t1", "t1", time.Hour)
 	f.tokens.issue("t2", "t2", time.Hour)
-	config := Config{Hub: f.hub, Verifier: f.tokens, Executor: inventory{}}
+	config := Config{Hub: f.hub, Verifier: f.tokens, Executor: inventory{}, Log: slog.New(slog.DiscardHandler)}
 	if change != nil {
 		change(&config)
 	}
@@ -108,7 +109,7 @@ func serve(t *testing.T, change func(*Config)) *fixture {
 		defer cancel()
 		_ = f.server.Close(ctx)
 		listener.Close()
-		require.Empty(t, f.hub.listeners, "subscriptions of closed connections")
+		require.Zero(t, addresses(f.hub), "subscriptions of closed connections")
 	})
 	return f
 }

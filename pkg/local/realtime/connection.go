@@ -75,10 +75,7 @@ func (c *connection) serve() {
 // read acts on messages until the socket has closed. After an end it goes on reading, for the close handshake, without acting.
 func (c *connection) read(silent *time.Timer) {
 	c.socket.SetReadLimit(c.config.MaxMessage)
-	greeted := sync.OnceFunc(func() {
-		silent.Stop()
-		close(c.greeted)
-	})
+	greeted := sync.OnceFunc(func() { close(c.greeted) })
 	for {
 		kind, message, err := c.socket.Read(c.ctx)
 		switch {
@@ -88,6 +85,7 @@ func (c *connection) read(silent *time.Timer) {
 			c.end(websocket.StatusInvalidFramePayloadData, "a text message is not UTF-8")
 		case c.queue.over():
 		default:
+			silent.Stop()
 			c.act(kind, message)
 			greeted()
 		}

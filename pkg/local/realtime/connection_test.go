@@ -126,6 +126,13 @@ func (f *fixture) ending() (n int) {
 	return n
 }
 
+// addresses is how many addresses have subscriptions.
+func addresses(h *Hub) int {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return len(h.listeners)
+}
+
 // listening is how many subscriptions are at an address.
 func listening(h *Hub, at publish.Address) int {
 	h.mu.RLock()

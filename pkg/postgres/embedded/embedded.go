@@ -95,6 +95,7 @@ func Start(ctx context.Context, config Config) (*Server, error) {
 		return nil, err
 	}
 	if err := s.start(ctx); err != nil {
+		s.lock.removeSocket()
 		return nil, errors.Join(err, s.lock.release())
 	}
 	return s, nil

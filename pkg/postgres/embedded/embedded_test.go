@@ -145,6 +145,14 @@ func TestALongFolderName(t *testing.T) {
 	require.Equal(t, "1", query(t, s.URL(Superuser, password, Database), "select '1'"))
 	require.NoError(t, s.Stop(t.Context()))
 	require.NoDirExists(t, s.socket)
+
+	left, err := filepath.Glob(filepath.Join(os.TempDir(), socketPrefix+"*"))
+	require.NoError(t, err)
+	c.Password = "other"
+	refused(t, c, "another superuser password")
+	now, err := filepath.Glob(filepath.Join(os.TempDir(), socketPrefix+"*"))
+	require.NoError(t, err)
+	require.Equal(t, left, now, "a start that fails removes its socket folder")
 }
 
 func TestASecondProcessIsRefused(t *testing.T) {

@@ -114,7 +114,7 @@ func initialize(ctx context.Context, config Config, bin, data string) error {
 	return nil
 }
 
-// syncTree writes a folder out to the disk. Several at once, since each waits for the disk: 3 times as fast as initdb does it.
+// syncTree writes a folder out to the disk, several files at once, since each waits for the disk (initdb's own does one by one).
 func syncTree(root string) error {
 	var group errgroup.Group
 	group.SetLimit(16)

@@ -1,6 +1,7 @@
 package migrate_test
 
 import (
+	"context"
 	"io/fs"
 	"maps"
 	"sync"
@@ -88,7 +89,7 @@ func TestSetPassword(t *testing.T) {
 	_, err := conn.Exec(t.Context(), `create role "odd ""name" nologin`)
 	require.NoError(t, err)
 	t.Cleanup(func() { // roles are the server's, not the database's
-		_, err := conn.Exec(t.Context(), `drop role "odd ""name"`)
+		_, err := conn.Exec(context.Background(), `drop role "odd ""name"`)
 		require.NoError(t, err)
 	})
 	const password = `it's "a" \ pässword`

@@ -27,7 +27,8 @@ func (c *cluster) start(ctx context.Context) (err error) {
 		return err
 	}
 	c.server, err = embedded.Start(ctx, embedded.Config{Dir: c.dir, Password: secret, Settings: map[string]string{
-		"autovacuum": "off", // hundreds of short-lived databases
+		"autovacuum":       "off",  // hundreds of short-lived databases
+		"deadlock_timeout": "50ms", // how long a test of a deadlock takes
 	}})
 	if err != nil {
 		return err
