@@ -89,7 +89,21 @@ func TestCostlyRequests(t *testing.T) {
 		}
 		return b.String() + "fragment F on Strict { id must { id } }"
 	}
+	spreads := func(n int, body string) string {
+		var b strings.Builder
+		b.WriteString("{ loose {")
+		for i := range n {
+			fmt.Fprintf(&b, " ...F%d", i)
+		}
+		b.WriteString(" } }")
+		for i := range n {
+			fmt.Fprintf(&b, " fragment F%d on Strict { %s }", i, body)
+		}
+		return b.String()
+	}
 	for name, query := range map[string]string{
+		"spreads":         spreads(900, "id"),
+		"deep spreads":    spreads(300, "must { must { id } }"),
 		"one name":        "{ loose { " + strings.Repeat("id ", 1900) + "} }",
 		"many names":      "{ loose { " + strings.Repeat("inner { id number } ", 600) + "} }",
 		"chain":           chain(1300),

@@ -22,6 +22,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/local/pool"
 	"github.com/agentplatform/agentplatform/pkg/local/realtime"
 	"github.com/agentplatform/agentplatform/pkg/manifest"
+	"github.com/agentplatform/agentplatform/pkg/model"
 )
 
 // Config says where the platform keeps its data and where it listens.
@@ -36,6 +37,7 @@ type Config struct {
 	ModelID         string // model id of the seeded agents; empty: the model's own default
 	BedrockEndpoint string // where the Bedrock wire format is spoken; empty: the offline model's own listener, or AWS
 
+	Converse      model.Model                    // tests and benchmarks: answers in place of the Bedrock client
 	Operators     string                         // platform operators' e-mail addresses, comma-separated
 	DatabaseConns int                            // of the platform's pool; default 16
 	Table         map[string]handler.Constructor // the functions. Required

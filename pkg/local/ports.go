@@ -60,8 +60,10 @@ func (p *Platform) modelID() string {
 
 func openModel(ctx context.Context, c Config) (*modelPort, error) {
 	bedrock := model.BedrockConfig{Region: region, Endpoint: c.BedrockEndpoint}
-	m := &modelPort{}
+	m := &modelPort{Model: c.Converse}
 	switch {
+	case m.Model != nil:
+		return m, nil
 	case c.Model == Bedrock:
 		aws, err := config.LoadDefaultConfig(ctx)
 		if err != nil {
@@ -111,4 +113,3 @@ func call[E any](ctx context.Context, h lambda.Handler, event E) (answer E, err 
 	err = json.Unmarshal(raw, &answer)
 	return answer, err
 }
-

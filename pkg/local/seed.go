@@ -36,7 +36,7 @@ var seeds = []seedTenant{
 		id: "01900000-0000-7000-8000-00000000b000", slug: "globex", name: "Globex",
 		space: "01900000-0000-7000-8000-00000000b001", template: "01900000-0000-7000-8000-00000000b002", agent: "01900000-0000-7000-8000-00000000b003",
 		agentName: "Grace", agentSystemText: "You are Globex's assistant. Answer briefly.",
-		users:     []seedUser{{"01900000-0000-7000-8000-00000000b010", "bob@globex.test", "owner"}},
+		users: []seedUser{{"01900000-0000-7000-8000-00000000b010", "bob@globex.test", "owner"}},
 	},
 }
 

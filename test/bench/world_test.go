@@ -1,0 +1,208 @@
+// Package bench measures the platform as a whole: the public API over HTTP and WebSocket, everything committed with fsync on, row-level
+// security on. Each figure stands beside a floor measured in the same run on the same database: what the bare SQL costs.
+//
+//	make bench
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/coder/websocket/wsjson"
+
+	"github.com/agentplatform/agentplatform/functions"
+	"github.com/agentplatform/agentplatform/pkg/local"
+	"github.com/agentplatform/agentplatform/pkg/manifest"
+	"github.com/agentplatform/agentplatform/pkg/model"
+	"github.com/agentplatform/agentplatform/schema"
+)
+
+// world is the platform that all benchmarks of a run share.
+type world struct {
+	platform *local.Platform
+	dir      string
+	token    string
+	client   *http.Client
+	instant  *instant
+}
+
+var shared struct {
+	once sync.Once
+	w    *world
+	err  error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if w := shared.w; w != nil {
+		if err := w.platform.Stop(context.Background()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+		_ = os.RemoveAll(w.dir)
+	}
+	os.Exit(code)
+}
+
+func open(b *testing.B) *world {
+	b.Helper()
+	shared.once.Do(func() { shared.w, shared.err = start() })
+	if shared.err != nil {
+		b.Fatal(shared.err)
+	}
+	return shared.w
+}
+
+func start() (*world, error) {
+	rows, err := manifest.Parse(schema.Routes)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		return nil, err
+	}
+	w := &world{dir: dir, instant: &instant{first: map[string]time.Time{}}, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}}
+	if w.platform, err = local.Start(context.Background(), local.Config{Dir: dir, Table: functions.Table, Rows: rows, Model: local.Offline, Converse: w.instant, DatabaseURL: os.Getenv("BENCH_DATABASE_URL")}); err != nil {
+		return nil, err
+	}
+	var in struct {
+		AuthenticationResult struct{ IdToken string }
+	}
+	body := fmt.Sprintf(`{"AuthFlow":"USER_PASSWORD_AUTH","ClientId":%q,"AuthParameters":{"USERNAME":"alice@acme.test","PASSWORD":%q}}`, w.platform.Outputs.ClientID, w.platform.Password)
+	err = w.post(w.platform.Outputs.APIURL+"/", http.Header{"Content-Type": {"application/x-amz-json-1.1"}, "X-Amz-Target": {"AWSCognitoIdentityProviderService.InitiateAuth"}}, []byte(body), &in)
+	w.token = in.AuthenticationResult.IdToken
+	return w, err
+}
+
+func (w *world) post(url string, header http.Header, body []byte, answer any) error {
+	r, err := http.NewRequest(http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	r.Header = header
+	res, err := w.client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		return err
+	}
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", res.Status, raw)
+	}
+	if answer == nil {
+		return nil
+	}
+	return json.Unmarshal(raw, answer)
+}
+
+// query asks over HTTP; an error in the answer is an error.
+func (w *world) query(body []byte, data any) error {
+	var answer struct {
+		Data   json.RawMessage
+		Errors []struct{ Message string }
+	}
+	if err := w.post(w.platform.Outputs.APIURL+"/graphql", http.Header{"Content-Type": {"application/json"}, "Authorization": {w.token}}, body, &answer); err != nil {
+		return err
+	}
+	if len(answer.Errors) > 0 {
+		return fmt.Errorf("%s", answer.Errors[0].Message)
+	}
+	if data == nil {
+		return nil
+	}
+	return json.Unmarshal(answer.Data, data)
+}
+
+func request(query string, variables map[string]any) []byte {
+	b, _ := json.Marshal(map[string]any{"query": query, "variables": variables})
+	return b
+}
+
+func (w *world) openThread() (string, error) {
+	var out struct{ CreateThread struct{ ID string } }
+	err := w.query(request(`mutation { createThread(input: {}) { id } }`, nil), &out)
+	return out.CreateThread.ID, err
+}
+
+// frame is a message of the real-time protocol.
+type frame struct {
+	ID      string          `json:"id,omitempty"`
+	Type    string          `json:"type"`
+	Payload json.RawMessage `json:"payload,omitempty"`
+}
+
+// subscribe listens to one thread and reports when its first chunk and its assistant message arrive.
+func (w *world) subscribe(ctx context.Context, thread string, selection string, each func(raw json.RawMessage)) error {
+	auth, _ := json.Marshal(map[string]string{"Authorization": w.token, "host": "localhost"})
+	conn, _, err := websocket.Dial(ctx, "ws"+w.platform.Outputs.APIURL[len("http"):]+"/graphql", &websocket.DialOptions{
+		Subprotocols: []string{"graphql-ws", "header-" + base64.RawURLEncoding.EncodeToString(auth)}})
+	if err != nil {
+		return err
+	}
+	data := string(request(`subscription ($t: ID!) { onThreadEvent(threadId: $t) { `+selection+` } }`, map[string]any{"t": thread}))
+	payload, _ := json.Marshal(map[string]any{"data": data, "extensions": map[string]any{"authorization": json.RawMessage(auth)}})
+	for _, f := range []frame{{Type: "connection_init"}, {ID: "1", Type: "start", Payload: payload}} {
+		if err := wsjson.Write(ctx, conn, f); err != nil {
+			return err
+		}
+	}
+	started := make(chan error, 1)
+	go func() {
+		defer conn.CloseNow()
+		for {
+			var f frame
+			if err := wsjson.Read(ctx, conn, &f); err != nil {
+				return
+			}
+			switch f.Type {
+			case "start_ack":
+				started <- nil
+			case "error":
+				started <- fmt.Errorf("%s", f.Payload)
+			case "data":
+				each(f.Payload)
+			}
+		}
+	}()
+	return <-started
+}
+
+// instant is a model that costs nothing, so that what is measured is the platform.
+type instant struct {
+	mu    sync.Mutex
+	first map[string]time.Time // by the newest user message: when its first token was given out
+}
+
+func (m *instant) Converse(_ context.Context, r model.Request, s model.Stream) (model.Response, error) {
+	question := r.Messages[len(r.Messages)-1].Blocks[0].Text
+	m.mu.Lock()
+	m.first[question] = time.Now()
+	m.mu.Unlock()
+	s.Text("All is well")
+	s.Text(", thank you.")
+	return model.Response{Blocks: []model.Block{{Text: "All is well, thank you."}}, StopReason: model.StopEndTurn, Usage: model.Usage{InputTokens: 20, OutputTokens: 6}}, nil
+}
+
+// percentile is the p-th percentile in milliseconds.
+func percentile(d []time.Duration, p float64) float64 {
+	if len(d) == 0 {
+		return 0
+	}
+	slices.Sort(d)
+	return float64(d[min(len(d)-1, int(p/100*float64(len(d))))].Microseconds()) / 1000
+}
