@@ -22,8 +22,6 @@ type writer struct {
 	warned   bool  // wrong data was logged
 	answered bool  // a root field is not null
 	groups   any   // the caller's groups
-
-	locations map[*ast.Position]Location // found so far
 }
 
 // step is a place in the path: a response name, or an index when key is empty.
@@ -45,7 +43,7 @@ const (
 func (x *execution) raise(p *problem) outcome {
 	x.pending, x.located = newError(p.typ, p.message), false
 	if p.at != nil {
-		x.pending.Locations = []Location{x.location(p.at)}
+		x.pending.Locations = []Location{x.document.location(p.at)}
 	}
 	return thrown
 }
@@ -55,7 +53,7 @@ func (x *execution) wrong(f *field, format string, args ...any) outcome {
 	message := fmt.Sprintf(format, args...)
 	if !x.warned {
 		x.warned = true
-		x.Log.Error("graphql: data does not fit the schema", "field", f.parent.Name+"."+f.name, "request_id", x.requestID, "error", message)
+		x.config.Log.Error("graphql: data does not fit the schema", "field", f.parent.Name+"."+f.name, "request_id", x.requestID, "error", message)
 	}
 	return x.raise(&problem{typ: fault.InternalError, message: message})
 }
@@ -77,7 +75,7 @@ func (x *execution) locate(f *field) {
 	x.located = true
 	if x.pending.Locations == nil {
 		for _, n := range f.nodes {
-			x.pending.Locations = append(x.pending.Locations, x.location(n.Position))
+			x.pending.Locations = append(x.pending.Locations, x.document.location(n.Position))
 		}
 	}
 	for _, s := range x.path {
@@ -87,19 +85,6 @@ func (x *execution) locate(f *field) {
 			x.pending.Path = append(x.pending.Path, s.index)
 		}
 	}
-}
-
-// location looks a place of the query up once, however many errors name it.
-func (x *execution) location(at *ast.Position) Location {
-	l, ok := x.locations[at]
-	if !ok {
-		if x.locations == nil {
-			x.locations = map[*ast.Position]Location{}
-		}
-		l = x.document.location(at)
-		x.locations[at] = l
-	}
-	return l
 }
 
 // member writes a field of an object as its i-th member.
@@ -203,7 +188,7 @@ func (x *execution) list(f *field, item *ast.Type, v value) outcome {
 }
 
 func (x *execution) object(o *object, v value) outcome {
-	if len(x.buf) > x.MaxAnswer {
+	if len(x.buf) > x.config.MaxAnswer {
 		x.tooLarge = true
 		return thrown
 	}

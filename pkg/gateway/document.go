@@ -25,6 +25,9 @@ type document struct {
 
 	switches []string // the variables that @skip and @include use
 
+	linesOnce sync.Once
+	lines     lines
+
 	mu    sync.Mutex
 	plans map[string]*plan // by operation and the values of the variables that its @skip and @include use
 }
@@ -36,19 +39,19 @@ func (g *Gateway) document(query string) (d *document, problems []Error) {
 	}
 	defer func() { // a defect of the parser must not end the process
 		if p := recover(); p != nil {
-			g.Log.Error("graphql: parsing panicked", "panic", p, "stack", string(debug.Stack()))
+			g.config.Log.Error("graphql: parsing panicked", "panic", p, "stack", string(debug.Stack()))
 			d, problems = nil, []Error{newError(fault.ValidationError, "The query cannot be read.")}
 		}
 	}()
 	if !utf8.ValidString(query) {
 		return nil, []Error{newError(fault.ValidationError, "The query is not valid UTF-8.")}
 	}
-	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: query}, g.MaxTokens)
+	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: query}, g.config.MaxTokens)
 	if err != nil {
 		return nil, []Error{syntax(err)}
 	}
 	d = &document{query: query, ast: doc, plans: map[string]*plan{}}
-	if message, at := g.checkLimits(doc); message != "" {
+	if message, at := g.config.checkLimits(doc); message != "" {
 		return nil, []Error{d.invalid(message, at)}
 	}
 	for _, e := range validator.ValidateWithRules(g.schema.Schema, doc, g.rules()) {
@@ -68,27 +71,6 @@ func (g *Gateway) document(query string) (d *document, problems []Error) {
 // invalid is a ValidationError at a place of the query.
 func (d *document) invalid(message string, at *ast.Position) Error {
 	return newError(fault.ValidationError, message, d.location(at))
-}
-
-// location counts as graphql-js does: lines end with \n, \r or \r\n, and columns are UTF-16 units.
-func (d *document) location(at *ast.Position) Location {
-	l := Location{Line: 1, Column: 1}
-	left := at.Start
-	for i, r := range d.query {
-		if left == 0 {
-			break
-		}
-		left--
-		switch {
-		case r == '\n' || r == '\r' && (i+1 == len(d.query) || d.query[i+1] != '\n'):
-			l = Location{Line: l.Line + 1, Column: 1}
-		case r > 0xFFFF:
-			l.Column += 2
-		default:
-			l.Column++
-		}
-	}
-	return l
 }
 
 func syntax(err error) Error {

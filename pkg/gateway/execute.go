@@ -125,15 +125,15 @@ func (g *Gateway) prepare(ctx context.Context, request Request, claims tenant.Cl
 
 func (g *Gateway) execution(ctx context.Context, d *document, p *plan, vars variables, claims tenant.Claims, requestID string) *execution {
 	x := &execution{Gateway: g, ctx: ctx, document: d, plan: p, vars: vars, requestID: requestID, slots: make([]slot, p.slots)}
-	x.buf = make([]byte, 0, min(64+int(p.size.Load())*9/8, g.MaxAnswer))
-	x.tokens = make(chan struct{}, g.MaxParallel)
+	x.buf = make([]byte, 0, min(64+int(p.size.Load())*9/8, g.config.MaxAnswer))
+	x.tokens = make(chan struct{}, g.config.MaxParallel)
 	if claims == nil {
 		claims = tenant.Claims{}
 	}
 	raw, err := json.Marshal(claims)
 	if err != nil { // claims come from a JSON token
 		raw = []byte("{}")
-		g.Log.Error("graphql: claims cannot be encoded", "request_id", requestID, "error", err)
+		g.config.Log.Error("graphql: claims cannot be encoded", "request_id", requestID, "error", err)
 	}
 	x.groups = claims["cognito:groups"]
 	x.tail = append(append(x.tail, `,"claims":`...), raw...)
@@ -199,7 +199,7 @@ func (x *execution) response() *Response {
 // thrown is the response when an error reached the root.
 func (x *execution) thrown() *Response {
 	if x.tooLarge {
-		message := fmt.Sprintf("The answer is larger than %d bytes: ask for less at a time.", x.MaxAnswer)
+		message := fmt.Sprintf("The answer is larger than %d bytes: ask for less at a time.", x.config.MaxAnswer)
 		return failed(newError(fault.ValidationError, message))
 	}
 	return &Response{Data: json.RawMessage("null"), Errors: append(x.errors, x.pending)}

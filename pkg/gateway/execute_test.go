@@ -213,7 +213,7 @@ func TestCancelled(t *testing.T) {
 	r := g.Execute(ctx, Request{Query: "{ listThreads { items { agent { id } } } }"}, alice, "r")
 	require.Len(t, r.Errors, 50)
 	require.Equal(t, fault.InternalError, r.Errors[0].ErrorType)
-	require.LessOrEqual(t, int(calls.Load()), g.MaxParallel)
+	require.LessOrEqual(t, int(calls.Load()), g.config.MaxParallel)
 }
 
 func TestAtMostMaxParallelCalls(t *testing.T) {

@@ -46,7 +46,7 @@ func (c *Config) defaults() {
 
 // Gateway answers requests; it is safe for concurrent use and holds no goroutine between requests.
 type Gateway struct {
-	Config
+	config    Config
 	schema    *schema
 	functions map[string]*function // by "Type.field"
 	documents *cache
@@ -70,7 +70,7 @@ func New(config Config) (*Gateway, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gateway: schema: %w", err)
 	}
-	g := &Gateway{Config: config, schema: schema, functions: map[string]*function{}, documents: newCache(config.CacheBytes)}
+	g := &Gateway{config: config, schema: schema, functions: map[string]*function{}, documents: newCache(config.CacheBytes)}
 	for field, row := range config.Manifest.ByGraphQL() {
 		handler := config.Functions[row.Name]
 		if handler == nil {

@@ -122,7 +122,7 @@ func known(t fault.Type) bool {
 
 // hide is what a caller learns of an error that is not theirs; the log has the rest.
 func (x *execution) hide(fn *function, err error) *problem {
-	x.Log.Error("graphql: function failed", "field", fn.field, "function", fn.name, "request_id", x.requestID, "error", err)
+	x.config.Log.Error("graphql: function failed", "field", fn.field, "function", fn.name, "request_id", x.requestID, "error", err)
 	return &problem{typ: fault.InternalError, message: internal(x.requestID)}
 }
 

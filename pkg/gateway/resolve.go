@@ -101,7 +101,7 @@ func (x *execution) call(f *field, parents []value) {
 	if x.prepareSlot(f); s.problem != nil {
 		return
 	}
-	if x.events.Add(int64(len(parents))) > int64(x.MaxEvents) {
+	if x.events.Add(int64(len(parents))) > int64(x.config.MaxEvents) {
 		s.problem = invalidArgument("The request needs too many calls: ask for less at a time.", nil)
 		return
 	}

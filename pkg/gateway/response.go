@@ -55,6 +55,9 @@ func (r *Response) Status() int {
 	return r.Errors[0].Status()
 }
 
+// JSON is the response's body. (json.Marshal gives the same value, but scans it again and escapes <, > and &.)
+func (r *Response) JSON() []byte { return r.append(nil) }
+
 // MarshalJSON writes data (when execution began), then errors (when there are any).
 func (r *Response) MarshalJSON() ([]byte, error) { return r.append(nil), nil }
 

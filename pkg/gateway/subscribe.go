@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,7 @@ type Subscription struct {
 	Arguments map[string]any // as coerced
 	Filter    map[string]any // what an event must hold at its top level to be for this subscriber; never empty
 
+	filter    map[string][]byte // Filter, each value as tape writes it
 	gateway   *Gateway
 	document  *document
 	plan      *plan
@@ -54,7 +56,7 @@ func (g *Gateway) Subscribe(ctx context.Context, request Request, claims tenant.
 	if f.fn == nil { // an unfiltered subscription would hear every tenant
 		return refuse(x.hide(&function{field: f.parent.Name + "." + f.name}, errors.New("no function allows this subscription")))
 	}
-	x.resolveField(f, []value{{}})
+	x.call(f, []value{{}})
 	s := &x.slots[f.slot]
 	if p := firstProblem(s.problem, s.answer.problem); p != nil {
 		return refuse(p)
@@ -62,8 +64,11 @@ func (g *Gateway) Subscribe(ctx context.Context, request Request, claims tenant.
 	out := &Subscription{
 		Field: f.name, gateway: g, document: x.document, plan: x.plan, vars: x.vars, claims: claims, requestID: requestID,
 	}
-	if v := s.answer.value; !v.null() {
-		_ = json.Unmarshal(v.doc.Raw(v.at), &out.Filter) // not an object: no filter, refused below
+	if v := s.answer.value; !v.null() && json.Unmarshal(v.doc.Raw(v.at), &out.Filter) == nil { // else no filter, refused below
+		out.filter = map[string][]byte{}
+		for i := v.at + 1; i < v.doc.End(v.at); i = v.doc.End(i + 1) {
+			out.filter[v.doc.Text(i)] = v.doc.Append(nil, i+1)
+		}
 	}
 	if len(out.Filter) == 0 {
 		return refuse(x.hide(f.fn, errors.New("the function answered no filter")))
@@ -95,6 +100,21 @@ func (s *Subscription) Render(ctx context.Context, event json.RawMessage) json.R
 	}
 	x.buf = append(x.buf, '}')
 	return x.response().append(nil)
+}
+
+// Wants reports whether the event passes the filter: each of its fields is at the event's top level, with the same value.
+func (s *Subscription) Wants(event json.RawMessage) bool {
+	var doc tape.Doc
+	if doc.Parse(event) != nil {
+		return false
+	}
+	for name, raw := range s.filter {
+		at, ok := doc.Get(0, name)
+		if !ok || !bytes.Equal(doc.Append(nil, at), raw) {
+			return false
+		}
+	}
+	return true
 }
 
 func firstProblem(problems ...*problem) *problem {

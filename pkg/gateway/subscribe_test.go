@@ -29,6 +29,11 @@ func TestSubscribe(t *testing.T) {
 	require.Equal(t, "Subscription.onThreadEvent", asked.Field)
 	require.Equal(t, "acme", asked.Claims.Caller().TenantSlug)
 
+	require.True(t, s.Wants(json.RawMessage(`{"threadId":"CHAT-\u0031","x":1,"tenantId":"acme"}`)))
+	for _, other := range []string{`{"threadId":"CHAT-2","tenantId":"acme"}`, `{"threadId":"CHAT-1"}`, `{"threadId":["CHAT-1"],"tenantId":"acme"}`, `[]`, `{`} {
+		require.False(t, s.Wants(json.RawMessage(other)), other)
+	}
+
 	var group sync.WaitGroup
 	for range 4 {
 		group.Go(func() {

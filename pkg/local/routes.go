@@ -47,7 +47,9 @@ func (p *Platform) mount(hub *realtime.Hub) error {
 		w.Header().Set("Cache-Control", "no-store")
 		_, _ = w.Write(append(outputs, '\n'))
 	})
-	plain.Handle("GET /{$}", web.Page())
+	page := web.Handler()
+	plain.Handle("GET /{$}", page)
+	plain.Handle("GET "+web.Prefix, page)
 	p.plain.serve(onlyLocal(plain), p.failed)
 
 	appSync := http.NewServeMux()

@@ -35,16 +35,15 @@ func Deliver(ctx context.Context, db *postgres.DB, to publish.Publisher, tenantI
 		return
 	}
 	events := make([]publish.Event, len(notices))
-	ids := make([]string, len(notices))
+	var b pgx.Batch
 	for i, n := range notices {
-		events[i], ids[i] = n.Event, n.ID
+		events[i] = n.Event
+		b.Queue(`delete from notifications where id = $1`, n.ID)
 	}
 	if err := to.Publish(ctx, events...); err != nil {
 		slog.WarnContext(ctx, "publishing failed; the sweep tries again", "tenant_id", tenantID, "error", err)
 		return
 	}
-	var b pgx.Batch
-	b.Queue(`delete from notifications where id = any($1::uuid[])`, ids)
 	if err := db.OnceRelaxed(ctx, tenantID, &b); err != nil {
 		slog.WarnContext(ctx, "a published notification was not deleted; it will be published again", "tenant_id", tenantID, "error", err)
 	}

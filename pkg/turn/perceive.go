@@ -53,35 +53,32 @@ func (r *Runner) perceive(ctx context.Context, tenantID, turnID string) (*attemp
 	var earlier phases
 	var b pgx.Batch
 	claimed := false
-	b.Queue(`update thread_turns t set status = 'running', attempts = attempts + 1, lease_id = $2, lease_until = clock_timestamp() + $3,
-			started_at = coalesce(started_at, clock_timestamp())
-		where id = $1 and (status = 'queued' or status = 'running' and lease_until < clock_timestamp())
-			and not exists (select from thread_turns r where r.thread_uuid = t.thread_uuid and r.status = 'running' and r.id <> t.id)
-		returning thread_uuid, agent_id, attempts, phases`, turnID, a.lease, Lease).Query(func(rows pgx.Rows) error {
-		_, err := pgx.ForEachRow(rows, []any{&a.threadUUID, &a.agentID, &a.number, &earlier}, func() error {
-			claimed = true
-			return nil
-		})
-		return err
-	})
-	b.Queue(`select th.prefix, th.number, a.name, coalesce(a.system_prompt, tp.system_prompt), tp.model_id, tp.runtime, tp.tools
-		from thread_turns t join threads th on th.tenant_id = t.tenant_id and th.uuid = t.thread_uuid
-			join agents a on a.tenant_id = t.tenant_id and a.id = t.agent_id
-			join agent_templates tp on tp.tenant_id = a.tenant_id and tp.id = a.template_id
-		where t.id = $1`, turnID).Query(func(rows pgx.Rows) error {
+	b.Queue(`with claimed as (
+			update thread_turns t set status = 'running', attempts = attempts + 1, lease_id = $2, lease_until = clock_timestamp() + $3,
+				started_at = coalesce(started_at, clock_timestamp())
+			where id = $1 and (status = 'queued' or status = 'running' and lease_until < clock_timestamp())
+				and (select count(*) from thread_turns r where r.thread_uuid = t.thread_uuid and r.status = 'running' and r.id <> t.id) = 0
+			returning *),
+		context as (
+			select c.tenant_id, c.id, c.thread_uuid, c.agent_id, c.attempts, c.phases, th.prefix, th.number, a.name,
+				coalesce(a.system_prompt, tp.system_prompt) as system_prompt, tp.model_id, tp.runtime, tp.tools
+			from claimed c join threads th on th.tenant_id = c.tenant_id and th.uuid = c.thread_uuid
+				join agents a on a.tenant_id = c.tenant_id and a.id = c.agent_id
+				join agent_templates tp on tp.tenant_id = a.tenant_id and tp.id = a.template_id),
+		started as (
+			insert into turn_steps (tenant_id, turn_id, number, kind, name) select tenant_id, id, 1, 'model', model_id from context on conflict do nothing)
+		select thread_uuid, agent_id, attempts, phases, prefix, number, name, system_prompt, model_id, runtime, tools from context`,
+		turnID, a.lease, Lease).Query(func(rows pgx.Rows) error {
 		var public ident.Thread
-		_, err := pgx.ForEachRow(rows, []any{&public.Prefix, &public.Number, &a.agent.name, &a.agent.systemPrompt, &a.agent.modelID, &a.agent.runtime,
-			&a.agent.tools}, func() error {
+		_, err := pgx.ForEachRow(rows, []any{&a.threadUUID, &a.agentID, &a.number, &earlier, &public.Prefix, &public.Number,
+			&a.agent.name, &a.agent.systemPrompt, &a.agent.modelID, &a.agent.runtime, &a.agent.tools}, func() error {
+			claimed = true
 			a.threadID = public.String()
 			return nil
 		})
 		return err
 	})
 	a.queueHistory(&b)
-	b.Queue(`insert into turn_steps (tenant_id, turn_id, number, kind, name)
-		select t.tenant_id, t.id, 1, 'model', tp.model_id from thread_turns t join agents a on a.tenant_id = t.tenant_id and a.id = t.agent_id
-			join agent_templates tp on tp.tenant_id = a.tenant_id and tp.id = a.template_id
-		where t.id = $1 and t.lease_id = $2 on conflict do nothing`, turnID, a.lease)
 	a.journal.queue(&b, turnID)
 
 	err := r.DB.Once(ctx, tenantID, &b)

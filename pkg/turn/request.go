@@ -121,21 +121,14 @@ func lockThread(ctx context.Context, tx pgx.Tx, id string) (standing, error) {
 		where t.prefix = $1 and t.number = $2`, public.Prefix, public.Number).QueryRow(func(row pgx.Row) error {
 		return row.Scan(&s.agent, &s.limits.TurnsPerMinute, &s.limits.TurnsPerHour, &s.limits.TurnsPerDay)
 	})
-	b.Queue(`select r.id, r.status from thread_turns r where r.status in ('queued', 'running')
-		and r.thread_uuid = (select uuid from threads where prefix = $1 and number = $2) for no key update of r`,
-		public.Prefix, public.Number).Query(func(rows pgx.Rows) error {
-		var id string
-		var status Status
-		_, err := pgx.ForEachRow(rows, []any{&id, &status}, func() error {
-			if status == Running {
-				s.running = id
-			} else {
-				s.queued = id
-			}
-			return nil
+	for status, id := range map[Status]*string{Running: &s.running, Queued: &s.queued} { // two statements, for each has a unique index of its own
+		b.Queue(`select r.id from thread_turns r where r.status = '`+string(status)+`'
+			and r.thread_uuid = (select uuid from threads where prefix = $1 and number = $2) for no key update of r`,
+			public.Prefix, public.Number).Query(func(rows pgx.Rows) error {
+			_, err := pgx.ForEachRow(rows, []any{id}, func() error { return nil })
+			return err
 		})
-		return err
-	})
+	}
 	err := tx.SendBatch(ctx, &b).Close()
 	if errors.Is(err, pgx.ErrNoRows) {
 		return standing{}, fault.Missing("thread")

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -16,6 +17,9 @@ func (w *world) superuser() (*pgxpool.Pool, error) {
 	u, err := url.Parse(w.platform.Outputs.DatabaseReaderURL)
 	if err != nil {
 		return nil, err
+	}
+	if given := os.Getenv("BENCH_DATABASE_URL"); given != "" {
+		return pgxpool.New(context.Background(), given)
 	}
 	secrets, err := os.ReadFile(filepath.Join(w.dir, "secrets.env"))
 	if err != nil {
@@ -33,4 +37,26 @@ func (w *world) superuser() (*pgxpool.Pool, error) {
 		}
 	}
 	return nil, fmt.Errorf("secrets.env has no POSTGRES_PASSWORD")
+}
+
+// settle gives the planner what it has in any deployment that is older than a minute: some rows, and statistics of them.
+func (w *world) settle(b *testing.B) {
+	b.Helper()
+	pool, err := w.superuser()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer pool.Close()
+	for range 200 {
+		thread, err := w.openThread()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := w.query(request(`mutation ($t: ID!) { sendMessage(input: {threadId: $t, body: "Hello"}) { id } }`, map[string]any{"t": thread}), nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if _, err := pool.Exec(context.Background(), `analyze`); err != nil {
+		b.Fatal(err)
+	}
 }

@@ -13,33 +13,41 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// BenchmarkTurn: n clients, each with a thread of its own and a subscription to it, each sending its next message when the reply to the last
+// BenchmarkTurn: n clients, each with threads of its own and a subscription to each, each sending its next message when the reply to the last
 // one has arrived. accepted→published runs from the answer to sendMessage to the reply's NewMessageEvent at the subscriber; sent→published
 // from the request. The floor is the turn's rows written by bare SQL in as many commits.
 func BenchmarkTurn(b *testing.B) {
 	w := open(b)
+	w.settle(b)
 	for _, clients := range []int{1, 8, 32} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) { turns(b, w, clients) })
 		b.Run(fmt.Sprintf("floor/clients=%d", clients), func(b *testing.B) { floor(b, w, clients) })
 	}
 }
 
+// turnsPerThread is how long a conversation gets: each turn gives the model all of it.
+const turnsPerThread = 20
+
 func turns(b *testing.B, w *world, clients int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	type client struct {
-		thread  string
+		threads []string
 		replied chan time.Time
 	}
+	share := (b.N + clients - 1) / clients
 	all := make([]client, clients)
 	for i := range all {
-		thread, err := w.openThread()
-		if err != nil {
-			b.Fatal(err)
+		c := client{replied: make(chan time.Time, 4)}
+		for range (share + turnsPerThread - 1) / turnsPerThread {
+			thread, err := w.openThread()
+			if err != nil {
+				b.Fatal(err)
+			}
+			c.threads = append(c.threads, thread)
 		}
-		c := client{thread, make(chan time.Time, 4)}
 		all[i] = c
-		if err := w.subscribe(ctx, thread, `... on NewMessageEvent { message { role } }`, func(raw json.RawMessage) {
+		if err := w.subscribe(ctx, c.threads, `... on NewMessageEvent { message { role } }`, func(raw json.RawMessage) {
 			var e struct {
 				Data struct {
 					OnThreadEvent struct{ Message struct{ Role string } }
@@ -54,15 +62,14 @@ func turns(b *testing.B, w *world, clients int) {
 	}
 	var mu sync.Mutex
 	var accepted, sent []time.Duration
-	var left atomic.Int64
-	left.Store(int64(b.N))
 	var group sync.WaitGroup
 	b.ResetTimer()
-	for _, c := range all {
+	for i, c := range all {
 		group.Go(func() {
-			for n := left.Add(-1); n >= 0; n = left.Add(-1) {
+			for n := range min(share, b.N-i*share) {
 				began := time.Now()
-				body := request(`mutation ($t: ID!, $b: String!) { sendMessage(input: {threadId: $t, body: $b}) { id } }`, map[string]any{"t": c.thread, "b": fmt.Sprintf("How are you, for the %d. time?", n)})
+				body := request(`mutation ($t: ID!, $b: String!) { sendMessage(input: {threadId: $t, body: $b}) { id } }`,
+					map[string]any{"t": c.threads[n/turnsPerThread], "b": fmt.Sprintf("How are you, for the %d. time?", n)})
 				if err := w.query(body, nil); err != nil {
 					b.Error(err)
 					return
@@ -149,7 +156,7 @@ func BenchmarkFirstChunk(b *testing.B) {
 		b.Fatal(err)
 	}
 	chunk, replied := make(chan time.Time, 16), make(chan struct{}, 1)
-	if err := w.subscribe(ctx, thread, `... on StreamChunkEvent { done chunk } ... on NewMessageEvent { message { role } }`, func(raw json.RawMessage) {
+	if err := w.subscribe(ctx, []string{thread}, `... on StreamChunkEvent { done chunk } ... on NewMessageEvent { message { role } }`, func(raw json.RawMessage) {
 		var e struct {
 			Data struct {
 				OnThreadEvent struct {

@@ -146,22 +146,25 @@ type frame struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-// subscribe listens to one thread and reports when its first chunk and its assistant message arrive.
-func (w *world) subscribe(ctx context.Context, thread string, selection string, each func(raw json.RawMessage)) error {
+// subscribe listens to threads on one socket until ctx ends.
+func (w *world) subscribe(ctx context.Context, threads []string, selection string, each func(raw json.RawMessage)) error {
 	auth, _ := json.Marshal(map[string]string{"Authorization": w.token, "host": "localhost"})
 	conn, _, err := websocket.Dial(ctx, "ws"+w.platform.Outputs.APIURL[len("http"):]+"/graphql", &websocket.DialOptions{
 		Subprotocols: []string{"graphql-ws", "header-" + base64.RawURLEncoding.EncodeToString(auth)}})
 	if err != nil {
 		return err
 	}
-	data := string(request(`subscription ($t: ID!) { onThreadEvent(threadId: $t) { `+selection+` } }`, map[string]any{"t": thread}))
-	payload, _ := json.Marshal(map[string]any{"data": data, "extensions": map[string]any{"authorization": json.RawMessage(auth)}})
-	for _, f := range []frame{{Type: "connection_init"}, {ID: "1", Type: "start", Payload: payload}} {
-		if err := wsjson.Write(ctx, conn, f); err != nil {
+	if err := wsjson.Write(ctx, conn, frame{Type: "connection_init"}); err != nil {
+		return err
+	}
+	for _, thread := range threads {
+		data := string(request(`subscription ($t: ID!) { onThreadEvent(threadId: $t) { `+selection+` } }`, map[string]any{"t": thread}))
+		payload, _ := json.Marshal(map[string]any{"data": data, "extensions": map[string]any{"authorization": json.RawMessage(auth)}})
+		if err := wsjson.Write(ctx, conn, frame{ID: thread, Type: "start", Payload: payload}); err != nil {
 			return err
 		}
 	}
-	started := make(chan error, 1)
+	started := make(chan error, len(threads))
 	go func() {
 		defer conn.CloseNow()
 		for {
@@ -179,7 +182,12 @@ func (w *world) subscribe(ctx context.Context, thread string, selection string, 
 			}
 		}
 	}()
-	return <-started
+	for range threads {
+		if err := <-started; err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // instant is a model that costs nothing, so that what is measured is the platform.

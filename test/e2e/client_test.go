@@ -256,8 +256,11 @@ func (u *user) ended(t testing.TB, id string) turn {
 func (u *user) awaitTurn(id string) (got turn, record json.RawMessage, err error) {
 	err = until(func() (bool, error) {
 		a, err := u.ask(`query ($id: ID!) { turn(id: $id) { `+turnFields+` } }`, vars{"id": id})
-		if err != nil || len(a.Errors) > 0 {
-			return false, errors.Join(err, errors.New(a.problem()))
+		if err == nil && len(a.Errors) > 0 {
+			err = errors.New(a.problem())
+		}
+		if err != nil {
+			return false, err
 		}
 		record = json.RawMessage(a.get("turn"))
 		if err := json.Unmarshal(record, &got); err != nil {

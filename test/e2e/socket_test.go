@@ -68,10 +68,10 @@ type subscription struct {
 	conn *websocket.Conn
 	done chan struct{} // the reader has ended
 
-	mu     sync.Mutex
-	events []event
+	mu      sync.Mutex
+	events  []event
 	strange []string // messages that are no events
-	grown  chan struct{}
+	grown   chan struct{}
 }
 
 // dial opens the socket at {realtime_url}/graphql with a token in the handshake, as Amplify does, up to connection_ack.

@@ -12,7 +12,8 @@
 //	/fail cut [N]             stream half of the answer, then cut the connection
 //	/help                     list these lines
 //
-// /fail without N fails every time; with N the first N identical requests fail and the next is answered.
+// /fail without N fails every time; with N the first N identical requests fail and the next is answered. It counts in the newest message
+// only: what failed stays in the thread unanswered, and the message after it is to be answered.
 //
 // Invariants: the same request gets the same answer (but for /fail N, latency and request id); a request holds no goroutine of its own
 // and ends with its connection; memory is bounded.

@@ -212,6 +212,15 @@ func TestFailuresForGood(t *testing.T) {
 	}
 }
 
+// What failed for good stays in the thread without an answer; the message after it must get one.
+func TestTheMessageAfterAFailureIsAnswered(t *testing.T) {
+	m, _ := serve(t, offline.Config{})
+	waiting := []model.Message{{Role: model.User, Blocks: []model.Block{{Text: "/fail validation\n/say first"}, {Text: "/say second"}}}}
+	r, err := m.Converse(t.Context(), model.Request{ModelID: "m", Messages: waiting}, nil)
+	require.NoError(t, err)
+	require.Equal(t, "first\nsecond", r.Text())
+}
+
 func TestCancelMidStreamEndsBothSides(t *testing.T) {
 	serverEnded := make(chan struct{})
 	m, _ := serve(t, offline.Config{BeforeDelta: func(ctx context.Context, n int) {

@@ -32,6 +32,7 @@ const help = "Lines that I obey: /say TEXT, /tool NAME {json}, /slow MS, /fail t
 func compose(r *request, model string, body []byte) reply {
 	last := r.Messages[len(r.Messages)-1]
 	s := parse(last.text())
+	s.fail = parse(last.newest()).fail
 	text, tools := "", []toolUse(nil)
 	results := r.results()
 	switch {

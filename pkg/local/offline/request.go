@@ -220,6 +220,16 @@ func (m message) text() string {
 	return strings.Join(parts, "\n")
 }
 
+// newest is the last text block: where several messages of the user wait for one answer, the newest of them.
+func (m message) newest() string {
+	for i := len(m.Content) - 1; i >= 0; i-- {
+		if t := m.Content[i].Text; t != nil {
+			return *t
+		}
+	}
+	return ""
+}
+
 // text is what a tool answered: its texts as they are, its JSON in one line.
 func (t toolResult) text() string {
 	var parts []string

@@ -1,0 +1,126 @@
+// One open thread: its messages, its turns, and the reply while it is written.
+import { graphql } from './session.js';
+
+const message = 'id role body turnId createdAt';
+const turn = `id status model inputTokens outputTokens costUsd error attempts queuedAt startedAt finishedAt
+  phases { name startedAt finishedAt durationMs } toolOutcomes { name status durationMs error }`;
+const read = `query ($id: ID!, $before: String) { getThread(id: $id) { id title status agent { name } updatedAt
+  messages(limit: 50, order: NEWEST_FIRST, nextToken: $before) { items { ${message} } nextToken } turns(limit: 50) { items { ${turn} } } } }`;
+const listen = `subscription ($id: ID!) { onThreadEvent(threadId: $id) { __typename
+  ... on NewMessageEvent { message { ${message} } }
+  ... on AgentStatusEvent { status activity }
+  ... on ThreadUpdateEvent { thread { status title updatedAt } }
+  ... on StreamChunkEvent { messageId chunk } } }`;
+
+export const over = (t) => t && t.status !== 'queued' && t.status !== 'running';
+
+export class Conversation {
+  thread = null;
+  messages = new Map(); // by id: a NewMessageEvent may come twice
+  turns = new Map(); // by id
+  draft = null; // {id, text}: the reply so far
+  status = 'idle';
+  activity = '';
+  earlier = null; // asks for the messages before
+  #statuses = 0; // how many were heard
+  #stop;
+
+  // changed is called after each change, failed with what went wrong, or null once nothing does.
+  constructor(id, socket, { changed, failed }) {
+    Object.assign(this, { id, changed, failed });
+    this.started = new Promise((resolve) => {
+      this.#stop = socket.subscribe(listen, { id }, {
+        started: () => {
+          resolve();
+          if (this.draft) this.draft.text += ' … '; // the connection was gone for a while, and with it some of the text
+          this.load();
+        },
+        data: (data) => this.#event(data.onThreadEvent),
+        failed: (e) => this.failed(e),
+      });
+    });
+    this.load();
+  }
+
+  close() {
+    this.#stop();
+    this.changed = this.failed = () => {};
+  }
+
+  async load(before) {
+    const heard = this.#statuses;
+    try {
+      const { getThread: thread } = await graphql(read, { id: this.id, before });
+      const more = thread.messages.nextToken;
+      if (before || !this.thread) this.earlier = more;
+      this.thread = thread;
+      for (const m of thread.messages.items) this.add(m);
+      for (const t of thread.turns.items) this.#record(t);
+      if (heard === this.#statuses) this.#derive(thread.turns.items);
+      this.failed(null); // what may have failed before does not any more
+      this.changed();
+    } catch (e) {
+      this.failed(e);
+    }
+  }
+
+  // derive takes the status from the turns' records, for when no event has told it.
+  #derive(turns) {
+    const open = turns.findLast((t) => !over(t)); // newest first: the last open one is the one at work
+    if (open) {
+      if (this.status === 'idle' || this.status === 'error') [this.status, this.activity] = ['thinking', open.status === 'queued' ? 'queued' : ''];
+      if (open.status === 'running' && !this.draft) this.late = true;
+      return;
+    }
+    this.draft = null;
+    [this.status, this.activity] = turns[0]?.status === 'failed' ? ['error', turns[0].error] : ['idle', ''];
+  }
+
+  add(m) {
+    this.messages.set(m.id, m);
+    if (m.role === 'assistant') {
+      this.draft = null; // it is this message, or it was given up
+      this.late = false;
+    }
+  }
+
+  #record(t) {
+    if (!over(this.turns.get(t.id))) this.turns.set(t.id, t);
+  }
+
+  // settle reads the records of the turns that were not over when last seen.
+  async settle() {
+    const ids = new Set([...this.messages.values()].map((m) => m.turnId).filter((id) => id && !over(this.turns.get(id))));
+    await Promise.all([...ids].map(async (id) => this.#record((await graphql(`query ($id: ID!) { turn(id: $id) { ${turn} } }`, { id })).turn)))
+      .catch((e) => this.failed(e));
+    this.changed();
+  }
+
+  #event(e) {
+    switch (e.__typename) {
+      case 'NewMessageEvent':
+        if (this.messages.has(e.message.id)) return;
+        this.add(e.message);
+        if (e.message.role === 'assistant') this.settle();
+        break;
+      case 'StreamChunkEvent':
+        if (this.messages.has(e.messageId)) return;
+        if (this.draft?.id !== e.messageId) {
+          this.draft = { id: e.messageId, text: this.late ? '… ' : '' }; // late: its beginning was missed
+          this.late = false;
+        }
+        this.draft.text += e.chunk;
+        break;
+      case 'AgentStatusEvent':
+        this.#statuses++;
+        [this.status, this.activity] = [e.status, e.activity ?? ''];
+        if (e.status === 'error') this.draft = null;
+        if (e.status === 'error' || e.status === 'idle') this.settle();
+        break;
+      case 'ThreadUpdateEvent':
+        Object.assign(this.thread ?? {}, e.thread);
+        break;
+    }
+    this.changed();
+  }
+}

@@ -1,0 +1,140 @@
+package layout_test
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// The layers, lowest first. A pattern is a folder; `*` stands for one name, a last `/...` for the folder and all below; `!` takes out again.
+const (
+	words        = "schema pkg/fault pkg/ident pkg/manifest pkg/tenant pkg/page pkg/text"
+	technologies = "pkg/postgres pkg/model pkg/object pkg/publish pkg/invoke pkg/identity"
+	notes        = "pkg/clienttoken pkg/notify" // rows that every noun writes in its transaction
+	nouns        = "pkg/agent pkg/thread pkg/tool pkg/turn"
+
+	aws    = "github.com/aws/aws-sdk-go-v2/... github.com/aws/smithy-go/..."
+	lambda = "github.com/aws/aws-lambda-go/..."
+	pgx    = "github.com/jackc/pgx/v5/..."
+	group  = "golang.org/x/sync/..."
+	retry  = "github.com/cenkalti/backoff/v5/..."
+)
+
+// mayImport says, for the code of each package (not its tests), what it may import of this module and from outside; the standard library always.
+// The first line that fits a package counts. A package that no line fits fails: put it into its layer.
+var mayImport = []struct{ who, project, outside string }{
+	// Words that everything speaks: no technology, no noun.
+	{"schema pkg/fault pkg/ident pkg/manifest", "", ""},
+	{"pkg/tenant pkg/page pkg/text", "pkg/fault", ""},
+
+	// Technologies: their SDK and words; never each other, never a noun.
+	{"pkg/postgres", words, pgx},
+	{"pkg/postgres/embedded", "", pgx + " " + group},
+	{"pkg/postgres/migrate", "", pgx + " github.com/pressly/goose/v3/..."},
+	{"pkg/postgres/pgtest", words + " pkg/postgres pkg/postgres/*", pgx}, // for tests
+	{"pkg/model", words, aws + " " + retry},
+	{"pkg/object", words, aws},
+	{"pkg/publish", words, aws + " " + retry},
+	{"pkg/invoke", words, aws},
+	{"pkg/identity", words, "github.com/golang-jwt/jwt/v5/... github.com/MicahParks/..."},
+
+	// Nouns: each sees those to its left. Of a technology they see our package, never its SDK; transactions are pgx.Tx.
+	{"pkg/clienttoken", words + " pkg/postgres", pgx},
+	{"pkg/notify", words + " pkg/postgres pkg/publish", pgx},
+	{"pkg/agent", words + " " + technologies + " " + notes, pgx},
+	{"pkg/thread", words + " " + technologies + " " + notes + " pkg/agent", pgx},
+	{"pkg/tool", words + " " + technologies + " " + notes + " pkg/agent pkg/thread", pgx},
+	{"pkg/turn", words + " " + technologies + " " + notes + " pkg/agent pkg/thread pkg/tool", pgx + " " + group},
+
+	// What stands between callers and functions knows no noun.
+	{"pkg/gateway/...", "pkg/fault pkg/manifest pkg/tenant pkg/gateway/internal/...", lambda + " github.com/vektah/gqlparser/v2/..."},
+	{"pkg/handler", words + " " + technologies, lambda + " " + aws + " github.com/caarlos0/env/v11/..."},
+	{"pkg/launch", "pkg/handler pkg/manifest schema", lambda + " github.com/aws/aws-xray-sdk-go/v2/..."},
+
+	// Functions: a noun's package, its mains, the table, and the one function that is made of the others.
+	{"functions", "functions/* pkg/handler", ""},
+	{"functions/graphql", words + " pkg/gateway pkg/handler", lambda},
+	{"functions/graphql/graphql", "functions functions/graphql pkg/handler pkg/launch pkg/manifest", lambda},
+	{"functions/*", words + " " + technologies + " " + notes + " " + nouns + " pkg/handler", lambda + " " + pgx},
+	{"functions/*/*", "functions/* pkg/launch", ""}, // its own noun only: TestAMainOnlyNamesItsFunction
+
+	// The one-machine cloud takes the table as a value, so that it does not import it.
+	{"pkg/local", "schema pkg/... !pkg/launch !pkg/postgres/pgtest", "..."},
+	{"pkg/local/*", words + " " + technologies + " pkg/gateway pkg/handler", "..."},
+
+	// Commands put everything together, and nobody imports them.
+	{"cmd/*", "schema functions pkg/... !pkg/launch !pkg/postgres/pgtest", "..."},
+	{"test/...", "schema functions pkg/... test/... !pkg/launch", "..."},
+}
+
+// testsMayImport is the same for tests. They may stand on anything, but not on commands and the cloud's entry point.
+const testsMayImport = "schema functions functions/* pkg/... test/... !pkg/launch"
+
+func TestAPackageImportsOnlyWhatLiesBelowIt(t *testing.T) {
+	fits := map[int]bool{}
+	for _, s := range sources(t) {
+		folder := s.folder()
+		line := slices.IndexFunc(mayImport, func(l struct{ who, project, outside string }) bool { return matches(l.who, folder) })
+		if !assert.GreaterOrEqual(t, line, 0, "%s has no line in mayImport (imports_test.go): which layer is it?", folder) {
+			continue
+		}
+		fits[line] = true
+		for _, imported := range slices.Sorted(maps.Keys(s.imports())) {
+			name, own := strings.CutPrefix(imported, module+"/")
+			first, _, _ := strings.Cut(imported, "/")
+			switch {
+			case s.test() && own:
+				assert.True(t, matches(testsMayImport, name) || strings.HasPrefix(name, folder), "%s imports %s", s.path, name)
+			case s.test() || !strings.Contains(first, "."):
+			case own:
+				assert.True(t, matches(mayImport[line].project, name), "%s imports %s; %s may import of this module: %s", s.path, name, folder, mayImport[line].project)
+			default:
+				assert.True(t, matches(mayImport[line].outside, imported), "%s imports %s; %s may import from outside: %s", s.path, imported, folder, mayImport[line].outside)
+			}
+		}
+	}
+	for i, l := range mayImport {
+		assert.True(t, fits[i], "no package fits the line of %s in mayImport: take it out", l.who)
+	}
+}
+
+// matches reports whether a folder or import path fits one of the patterns, and none that takes it out.
+func matches(patterns, name string) (fits bool) {
+	for pattern := range strings.FieldsSeq(patterns) {
+		pattern, out := strings.CutPrefix(pattern, "!")
+		one, _ := path.Match(pattern, name)
+		above, below := strings.CutSuffix(pattern, "...")
+		if one || below && (name+"/" == above || strings.HasPrefix(name, above)) {
+			fits = !out
+		}
+	}
+	return fits
+}
+
+// What the environment holds is read in two places, so that a function's settings stand on one page each.
+var readsTheEnvironment = "cmd/* pkg/handler pkg/launch"
+
+func TestOnlyEntryPointsReadTheEnvironment(t *testing.T) {
+	forbidden := map[string][]string{
+		"os":                          {"Getenv", "LookupEnv", "Environ", "ExpandEnv"},
+		"syscall":                     {"Getenv", "Environ"},
+		"github.com/caarlos0/env/v11": {"Parse", "ParseAs", "ParseWithOptions", "ParseAsWithOptions", "Must"},
+	}
+	for _, s := range sources(t) {
+		if s.test() || matches(readsTheEnvironment, s.folder()) {
+			continue
+		}
+		for imported, name := range s.imports() {
+			if imported == "github.com/caarlos0/env/v11" {
+				name = "env"
+			}
+			for _, f := range forbidden[imported] {
+				assert.False(t, refers(s, name, f), "%s calls %s.%s: take the value as a setting instead", s.path, name, f)
+			}
+		}
+	}
+}
