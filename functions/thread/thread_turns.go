@@ -23,7 +23,7 @@ func ThreadTurns(env *handler.Env) lambda.Handler {
 		return page.Nested(key, r, threads, turn.Turn.Cursor, func(after *turn.Cursor, limit int) (map[string][]turn.Turn, error) {
 			return turn.List(ctx, db.In(caller.TenantID), threads, after, limit)
 		}, func(t thread.Thread) (string, []any) {
-			return t.ID, []any{caller.TenantID, "turns", t.UUID}
+			return t.UUID, []any{caller.TenantID, "turns", t.UUID}
 		})
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/thread"
 )
 
-const columns = `t.id, th.prefix, th.number, t.agent_id, t.number, t.status, t.attempts, t.phases, t.model, t.input_tokens, t.output_tokens, t.cost_micros,
+const columns = `t.id, th.uuid, th.prefix, th.number, t.agent_id, t.number, t.status, t.attempts, t.phases, t.model, t.input_tokens, t.output_tokens, t.cost_micros,
 	t.tool_outcomes, t.guardrail_decisions, t.evaluator_scores, t.error, t.queued_at, t.started_at, t.finished_at`
 
 const from = ` from thread_turns t join threads th on th.tenant_id = t.tenant_id and th.uuid = t.thread_uuid `
@@ -22,7 +22,7 @@ func scan(row pgx.CollectableRow) (Turn, error) {
 	var t Turn
 	var public ident.Thread
 	var micros *int64
-	err := row.Scan(&t.ID, &public.Prefix, &public.Number, &t.AgentID, &t.Number, &t.Status, &t.Attempts, &t.Phases, &t.Model, &t.InputTokens, &t.OutputTokens,
+	err := row.Scan(&t.ID, &t.threadUUID, &public.Prefix, &public.Number, &t.AgentID, &t.Number, &t.Status, &t.Attempts, &t.Phases, &t.Model, &t.InputTokens, &t.OutputTokens,
 		&micros, &t.ToolOutcomes, &t.GuardrailDecisions, &t.EvaluatorScores, &t.Error, &t.QueuedAt, &t.StartedAt, &t.FinishedAt)
 	t.ThreadID = public.String()
 	if micros != nil {
@@ -54,7 +54,7 @@ type Cursor struct{ Number int }
 // Cursor is t's place in the list.
 func (t Turn) Cursor() Cursor { return Cursor{t.Number} }
 
-// List is up to limit turns of each thread after the cursor, newest first, in one query, by public thread id.
+// List is up to limit turns of each thread after the cursor, newest first, in one query, by thread UUID.
 func List(ctx context.Context, q postgres.Querier, threads []thread.Thread, after *Cursor, limit int) (map[string][]Turn, error) {
 	uuids := make([]string, len(threads))
 	for i, t := range threads {
@@ -72,7 +72,7 @@ func List(ctx context.Context, q postgres.Querier, threads []thread.Thread, afte
 	turns, err := pgx.CollectRows(rows, scan)
 	byThread := make(map[string][]Turn, len(threads))
 	for _, t := range turns {
-		byThread[t.ThreadID] = append(byThread[t.ThreadID], t)
+		byThread[t.threadUUID] = append(byThread[t.threadUUID], t)
 	}
 	return byThread, err
 }

@@ -66,7 +66,8 @@ type Turn struct {
 	StartedAt          *ident.Time         `json:"startedAt"`
 	FinishedAt         *ident.Time         `json:"finishedAt"`
 
-	Number int `json:"-"` // in the thread, from 1
+	Number     int `json:"-"` // in the thread, from 1
+	threadUUID string
 }
 
 // GuardrailDecision is what a guardrail decided about a text.

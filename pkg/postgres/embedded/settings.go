@@ -21,6 +21,7 @@ func settings(config Config, port int, socket string) []string {
 		"max_wal_senders":         "0",
 		"min_wal_size":            "80MB",
 		"max_wal_size":            "1GB",
+		"autovacuum_naptime":      "5s",    // a fresh database must not keep plans that were made for empty tables
 		"checkpoint_timeout":      "15min", // fewer checkpoints, fewer whole pages in the log after each
 		"timezone":                "UTC",
 		"log_timezone":            "UTC",

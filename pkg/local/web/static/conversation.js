@@ -23,6 +23,8 @@ export class Conversation {
   activity = '';
   earlier = null; // asks for the messages before
   #statuses = 0; // how many were heard
+  #since = Infinity; // when the subscription began: what turns said before that was missed
+  #late = false; // the beginning of the reply that is being written was missed
   #stop;
 
   // changed is called after each change, failed with what went wrong, or null once nothing does.
@@ -32,6 +34,7 @@ export class Conversation {
       this.#stop = socket.subscribe(listen, { id }, {
         started: () => {
           resolve();
+          this.#since = Date.now();
           if (this.draft) this.draft.text += ' … '; // the connection was gone for a while, and with it some of the text
           this.load();
         },
@@ -54,11 +57,13 @@ export class Conversation {
       const more = thread.messages.nextToken;
       if (before || !this.thread) this.earlier = more;
       this.thread = thread;
-      for (const m of thread.messages.items) this.add(m);
+      for (const m of thread.messages.items) this.messages.set(m.id, m);
+      if (this.messages.has(this.draft?.id)) this.draft = null;
       for (const t of thread.turns.items) this.#record(t);
       if (heard === this.#statuses) this.#derive(thread.turns.items);
       this.failed(null); // what may have failed before does not any more
       this.changed();
+      if (before) this.settle(); // their turns may be older than the 50 above
     } catch (e) {
       this.failed(e);
     }
@@ -69,19 +74,11 @@ export class Conversation {
     const open = turns.findLast((t) => !over(t)); // newest first: the last open one is the one at work
     if (open) {
       if (this.status === 'idle' || this.status === 'error') [this.status, this.activity] = ['thinking', open.status === 'queued' ? 'queued' : ''];
-      if (open.status === 'running' && !this.draft) this.late = true;
+      this.#late = open.status === 'running' && Date.parse(open.startedAt) < this.#since;
       return;
     }
     this.draft = null;
     [this.status, this.activity] = turns[0]?.status === 'failed' ? ['error', turns[0].error] : ['idle', ''];
-  }
-
-  add(m) {
-    this.messages.set(m.id, m);
-    if (m.role === 'assistant') {
-      this.draft = null; // it is this message, or it was given up
-      this.late = false;
-    }
   }
 
   #record(t) {
@@ -100,16 +97,17 @@ export class Conversation {
     switch (e.__typename) {
       case 'NewMessageEvent':
         if (this.messages.has(e.message.id)) return;
-        this.add(e.message);
-        if (e.message.role === 'assistant') this.settle();
+        this.messages.set(e.message.id, e.message);
+        if (e.message.role !== 'assistant') break;
+        [this.draft, this.#late] = [null, false]; // the draft was this message, or was given up
+        this.settle();
         break;
       case 'StreamChunkEvent':
         if (this.messages.has(e.messageId)) return;
-        if (this.draft?.id !== e.messageId) {
-          this.draft = { id: e.messageId, text: this.late ? '… ' : '' }; // late: its beginning was missed
-          this.late = false;
-        }
+        if (this.draft?.id !== e.messageId) this.draft = { id: e.messageId, text: this.#late ? '… ' : '' };
+        this.#late = false;
         this.draft.text += e.chunk;
+        if (this.status !== 'streaming') [this.status, this.activity] = ['streaming', '']; // its event was missed
         break;
       case 'AgentStatusEvent':
         this.#statuses++;

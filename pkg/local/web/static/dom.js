@@ -5,7 +5,7 @@ export const $ = (id) => document.getElementById(id);
 export function h(tag, attributes, ...children) {
   const e = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes ?? {})) if (value !== undefined && value !== false) e.setAttribute(name, value);
-  e.append(...children.filter((c) => c !== undefined));
+  e.append(...children);
   return e;
 }
 

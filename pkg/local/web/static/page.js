@@ -1,5 +1,5 @@
 // The page: the door (sign in), the list of threads, the open thread, and what is sent.
-import { Conversation } from './conversation.js';
+import { Conversation, over } from './conversation.js';
 import { $, ago, arrange, clock, h, say } from './dom.js';
 import { realtime } from './realtime.js';
 import { record } from './record.js';
@@ -151,7 +151,7 @@ function render() {
   arrange($('log'), open ? items(open, agent) : []);
   if (open?.draft) $('log').lastElementChild.querySelector('.body').textContent = open.draft.text;
   if (atEnd || $('log').getAttribute('aria-live') === 'off') scroll.scrollTop = scroll.scrollHeight;
-  if (thread) setTimeout(() => $('log').setAttribute('aria-live', 'polite'));
+  setTimeout(() => open?.thread && $('log').setAttribute('aria-live', 'polite'));
 
   const status = open?.status ?? 'idle';
   $('status').className = status;
@@ -169,7 +169,7 @@ function items(conversation, agent) {
     list.push([m.id, 'whole', () => h('article', { class: 'message ' + m.role },
       h('header', null, h('strong', null, names[m.role]), clock(m.createdAt)), h('div', { class: 'body' }, m.body))]);
     const turn = last.get(m.turnId) === m.id && conversation.turns.get(m.turnId);
-    if (turn) list.push(['turn ' + turn.id, turn.status, () => record(turn)]);
+    if (over(turn)) list.push(['turn ' + turn.id, turn.status, () => record(turn)]);
   }
   if (conversation.draft) {
     list.push([conversation.draft.id, 'draft', () => h('article', { class: 'message assistant draft', 'aria-live': 'off', 'aria-busy': 'true' },
@@ -185,10 +185,8 @@ $('earlier').addEventListener('click', () => open.load(open.earlier));
 async function attempt(act) {
   try {
     await act();
-    return true;
   } catch (e) {
     if (signedIn()) say($('problem'), e.message);
-    return false;
   }
 }
 
@@ -214,8 +212,8 @@ async function send() {
     const { sendMessage } = await graphql(`mutation ($input: SendMessageInput!) { sendMessage(input: $input) {
       id role body turnId createdAt } }`, { input: { threadId: to.id, body, clientToken: token } });
     pending = null;
-    if (open === to) $('text').value = '';
-    if (!to.messages.has(sendMessage.id)) to.add(sendMessage);
+    if ($('text').value === body) $('text').value = '';
+    to.messages.set(sendMessage.id, sendMessage);
     grow();
     render();
     $('scroll').scrollTop = $('scroll').scrollHeight;

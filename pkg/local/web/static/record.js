@@ -1,24 +1,22 @@
 // A turn's durable record, as a line that opens into its phases.
 import { duration, h, micros } from './dom.js';
-import { over } from './conversation.js';
 
-const words = { succeeded: 'Succeeded', failed: 'Failed', interrupted: 'Interrupted', running: 'Running', queued: 'Queued' };
+const words = { succeeded: 'Succeeded', failed: 'Failed', interrupted: 'Interrupted' };
 
+// record makes the block of a turn that is over.
 export function record(t) {
   const took = t.startedAt && t.finishedAt ? micros(t.finishedAt) - micros(t.startedAt) : undefined;
   const facts = [took !== undefined && duration(took), `${t.inputTokens + t.outputTokens} tokens`, t.costUsd && `$${t.costUsd}`].filter(Boolean);
   const e = h('details', { class: 'record ' + t.status },
-    h('summary', null, h('span', { class: 'state' }, words[t.status] ?? t.status), h('span', null, facts.join(' · '))),
+    h('summary', null, h('span', { class: 'state' }, words[t.status]), h('span', null, facts.join(' · '))),
     ...(t.phases.length ? [phases(t)] : []),
     ...(t.toolOutcomes.length ? [tools(t.toolOutcomes)] : []),
     h('dl', { class: 'facts' },
       ...fact('Model', t.model ?? 'not called'), ...fact('Tokens', `${t.inputTokens} in, ${t.outputTokens} out`),
       ...fact('Cost', t.costUsd ? `$${t.costUsd}` : 'price not known'), ...fact('Attempts', String(t.attempts)), ...fact('Turn', t.id)));
   e.addEventListener('toggle', () => e.open && e.scrollIntoView({ block: 'nearest' }));
-  const block = h('div', { class: 'turn' });
-  if (t.status === 'failed') block.append(h('p', { class: 'problem' }, `The turn failed: ${t.error ?? 'no reason is recorded'}`));
-  if (over(t)) block.append(e);
-  return block;
+  const why = t.status === 'failed' ? h('p', { class: 'problem' }, `The turn failed: ${t.error ?? 'no reason is recorded'}`) : '';
+  return h('div', { class: 'turn' }, why, e);
 }
 
 const fact = (name, value) => [h('dt', null, name), h('dd', null, value)];

@@ -1,0 +1,64 @@
+# Everything one does with the platform from a checkout. Needs Go; the tests also need Node.js 20 or later, the aws CLI and moto's server.
+# `make` alone tells what there is.
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS   += --no-print-directory
+.DEFAULT_GOAL := help
+
+# Arguments of the platform, for make run.
+ARGS ?=
+# How long make fuzz spends on each fuzz test.
+FUZZTIME ?= 1m
+# Which benchmarks make bench runs.
+BENCH ?= .
+
+LINT := dist/tools/golangci-lint-2.15.0
+
+.PHONY: help run test test-long fuzz build lint bench clean
+
+help: ## Tell what there is
+	@echo 'make run        for example: make run ARGS=--once'; echo
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  %-10s  %s\n' "$$name" "$$text"; done
+
+# Each step that may be silent for long says so first. The shell becomes the platform, so that Ctrl-C reaches it.
+run: ## Run the whole platform on this machine and hold a first conversation with it (Ctrl-C stops it)
+	@echo 'fetching modules …'
+	@go list -deps ./cmd/local >/dev/null
+	@echo 'building … (the first time takes a few minutes)'
+	@go build -v -buildvcs=false -o dist/local ./cmd/local 2>&1 | { n=0; while IFS= read -r line; do \
+	  if [[ $$line == *[\ :]* ]]; then echo "$$line" >&2; elif (( ++n % 100 == 0 )); then echo "  $$n packages …"; fi; done; }
+	@exec dist/local $(ARGS)
+
+# -count=1: what these tests stand on (PostgreSQL, Node.js, the aws CLI) is not in Go's test cache.
+test: ## Check format, vet and run all tests (under 10 minutes on two cores, from nothing)
+	@echo 'gofmt'; bad=$$(gofmt -l $$(find . -name '*.go' -not -path '*/node_modules/*')); [[ -z $$bad ]] || { echo "not formatted: $$bad"; exit 1; }
+	go vet -tags long ./...
+	go test -count=1 -timeout 10m ./...
+
+test-long: ## Run all tests again with the race detector, the long ones too, then fuzz (under 60 minutes)
+	go test -race -tags long -count=1 -timeout 45m ./...
+	@$(MAKE) fuzz
+
+fuzz: ## Fuzz every fuzz test for FUZZTIME
+	@grep -rEo --include='*_test.go' --exclude-dir=node_modules '^func Fuzz[A-Za-z0-9]+' . | while IFS=: read -r file name; do \
+	  echo "fuzz $${name#func } of $$(dirname "$$file") for $(FUZZTIME)"; \
+	  go test -run '^$$' -fuzz "^$${name#func }\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" </dev/null; \
+	done
+
+build: ## Build every function for Lambda: dist/<name>.zip, the same bytes each time
+	go run -buildvcs=false ./cmd/pack
+
+lint: $(LINT) ## Run golangci-lint
+	$(LINT) run --timeout 15m ./...
+
+$(LINT):
+	@echo 'building golangci-lint 2.15.0 … (once)'
+	@GOBIN='$(CURDIR)/dist/tools' go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+	@mv dist/tools/golangci-lint $@
+
+bench: ## Measure speed, against a raw floor in the same run
+	go test ./test/bench -run '^$$' -bench '$(BENCH)' -timeout 30m
+
+clean: ## Remove what was built; the platform's data in .local stays
+	rm -rf dist test/e2e/node_modules

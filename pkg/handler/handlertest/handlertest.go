@@ -1,0 +1,134 @@
+// Package handlertest calls functions as their gateway does, in tests: by manifest name, with the row's Env, over a test's own database.
+package handlertest
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentplatform/agentplatform/pkg/fault"
+	"github.com/agentplatform/agentplatform/pkg/handler"
+	"github.com/agentplatform/agentplatform/pkg/invoke"
+	"github.com/agentplatform/agentplatform/pkg/manifest"
+	"github.com/agentplatform/agentplatform/pkg/page"
+	"github.com/agentplatform/agentplatform/pkg/postgres"
+	"github.com/agentplatform/agentplatform/pkg/postgres/pgtest"
+	"github.com/agentplatform/agentplatform/pkg/publish"
+	"github.com/agentplatform/agentplatform/pkg/tenant"
+	"github.com/agentplatform/agentplatform/schema"
+)
+
+// Platform is what the functions under test find around them.
+type Platform struct {
+	DB    *pgtest.DB
+	ports *handler.Ports
+	rows  manifest.Manifest
+
+	mu        sync.Mutex
+	published []publish.Event
+	invoked   []string // functions, in order
+}
+
+// New is a platform on a database of its own. Operators lists the platform operators' addresses.
+func New(t testing.TB, operators ...string) *Platform {
+	t.Helper()
+	rows, err := manifest.Parse(schema.Routes)
+	require.NoError(t, err)
+	p := &Platform{DB: pgtest.New(t), rows: rows}
+	p.ports = &handler.Ports{
+		DB:        func() *postgres.DB { return p.DB.App },
+		Reader:    sync.OnceValue(func() *postgres.DB { return p.DB.Open(t, p.DB.ReaderURL) }),
+		Publish:   func() publish.Publisher { return p },
+		Invoke:    func() invoke.Invoker { return p },
+		Operators: func() tenant.Operators { return operators },
+		PageKey:   func() page.Key { return page.Key("a key for tests, 32 characters..") },
+	}
+	return p
+}
+
+// Env is the Env of the function of that name.
+func (p *Platform) Env(t testing.TB, name string) *handler.Env {
+	t.Helper()
+	row, ok := p.rows.Row(name)
+	require.True(t, ok, name)
+	return handler.NewEnv(row, p.ports)
+}
+
+// Call asks a resolver for a field and reads its data; what it refuses is the error.
+func Call[R any](t testing.TB, p *Platform, name string, constructor handler.Constructor, caller tenant.Claims, args any, sources ...any) (R, *fault.Error) {
+	t.Helper()
+	var result R
+	event := map[string]any{"field": name, "arguments": args, "claims": caller, "requestId": "test"}
+	var payload any = event
+	if len(sources) > 0 {
+		list := make([]map[string]any, len(sources))
+		for i, s := range sources {
+			list[i] = map[string]any{"field": name, "arguments": args, "claims": caller, "requestId": "test", "source": s}
+		}
+		payload = list
+	}
+	body, err := json.Marshal(payload)
+	require.NoError(t, err)
+	raw, err := constructor(p.Env(t, name)).Invoke(t.Context(), body)
+	require.NoError(t, err)
+	var answers []handler.Answer
+	if len(sources) == 0 {
+		answers = make([]handler.Answer, 1)
+		require.NoError(t, json.Unmarshal(raw, &answers[0]))
+	} else {
+		require.NoError(t, json.Unmarshal(raw, &answers))
+	}
+	data := make([]json.RawMessage, len(answers))
+	for i, a := range answers {
+		if a.ErrorType != "" {
+			return result, fault.New(a.ErrorType, "%s", a.Message)
+		}
+		data[i] = a.Data
+	}
+	if len(sources) == 0 {
+		require.NoError(t, json.Unmarshal(data[0], &result))
+		return result, nil
+	}
+	joined, err := json.Marshal(data)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(joined, &result))
+	return result, nil
+}
+
+// Claims are the token's of a user of the world, with another role if one is given.
+func Claims(w pgtest.World, role tenant.Role) tenant.Claims {
+	return tenant.Claims{"custom:tenant_id": w.TenantID, "custom:user_id": w.UserID, "custom:role": string(role), "email": "somebody@acme.test", "email_verified": true}
+}
+
+// Publish implements publish.Publisher.
+func (p *Platform) Publish(_ context.Context, events ...publish.Event) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.published = append(p.published, events...)
+	return nil
+}
+
+// Invoke implements invoke.Invoker: it only remembers.
+func (p *Platform) Invoke(_ context.Context, function string, _ any) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.invoked = append(p.invoked, function)
+	return nil
+}
+
+// Published are the events so far.
+func (p *Platform) Published() []publish.Event {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]publish.Event(nil), p.published...)
+}
+
+// Invoked are the functions that were started so far.
+func (p *Platform) Invoked() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string(nil), p.invoked...)
+}
