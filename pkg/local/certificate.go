@@ -9,6 +9,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"math/big"
 	"net"
 	"os"
@@ -21,11 +22,12 @@ import (
 func certificate(dir string) (tls.Certificate, string, error) {
 	ca, cert, key := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	pair, err := tls.LoadX509KeyPair(cert, key)
-	if err == nil && time.Until(pair.Leaf.NotAfter) > 30*24*time.Hour {
+	_, caErr := os.Stat(ca)
+	if err == nil && caErr == nil && time.Until(pair.Leaf.NotAfter) > 30*24*time.Hour {
 		return pair, ca, nil
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return pair, "", err
+		return pair, "", fmt.Errorf("the certificate in %s is damaged: %w; remove that folder to get a new one", dir, err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return pair, "", err

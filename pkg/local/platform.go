@@ -8,7 +8,6 @@ package local
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -66,6 +65,7 @@ type Platform struct {
 	Password string // of the seeded users
 
 	config   Config
+	claim    *os.File // on the data directory, while it is open
 	secrets  *secrets
 	plain    *listener
 	tls      *listener
@@ -89,9 +89,6 @@ func Start(ctx context.Context, c Config) (_ *Platform, err error) {
 	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("the data directory cannot be made: %w; choose another one with DATA_DIR", err)
-	}
 	p := &Platform{config: c, failed: make(chan error, 4)}
 	defer func() {
 		if err != nil {
@@ -99,6 +96,9 @@ func Start(ctx context.Context, c Config) (_ *Platform, err error) {
 		}
 	}()
 	if err := p.listen(); err != nil {
+		return nil, err
+	}
+	if p.claim, err = claimDir(c.Dir); err != nil {
 		return nil, err
 	}
 	if err := p.openSecrets(); err != nil {
@@ -218,6 +218,9 @@ func (p *Platform) Stop(ctx context.Context) error {
 	}
 	if p.database != nil {
 		errs = append(errs, p.database.close(ctx))
+	}
+	if p.claim != nil {
+		errs = append(errs, p.claim.Close())
 	}
 	return errors.Join(errs...)
 }
