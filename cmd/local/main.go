@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -38,6 +39,7 @@ type settings struct {
 func main() {
 	once := flag.Bool("once", false, "stop after the first conversation")
 	flag.Parse()
+	debug.SetGCPercent(local.GCPercent)
 	if err := run(*once); err != nil {
 		fmt.Fprintln(os.Stderr, "local:", err)
 		os.Exit(1)
@@ -64,6 +66,10 @@ func run(once bool) error {
 	fmt.Println("starting the database, object storage, identity pool and model …")
 	p, err := local.Start(ctx, local.Config{Dir: s.DataDir, Port: s.Port, TLSPort: s.TLSPort, Password: s.Password, DatabaseURL: s.DatabaseURL,
 		Model: s.Model, ModelID: s.ModelID, BedrockEndpoint: s.BedrockEndpoint, Operators: s.Operators, Table: functions.Table, Rows: rows, Log: progress()})
+	if err != nil && ctx.Err() != nil {
+		fmt.Println("\nstopped before the platform was up; the next start goes on from there")
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,10 @@ import (
 // AgentTemplate answers Agent.template for a list of agents.
 func AgentTemplate(env *handler.Env) lambda.Handler {
 	db := env.DB()
-	return handler.Batch(func(ctx context.Context, agents []agent.Agent, _ struct{}) ([]*agent.Template, error) {
+	type source struct {
+		TemplateID string `json:"templateId"`
+	}
+	return handler.Batch(func(ctx context.Context, agents []source, _ struct{}) ([]*agent.Template, error) {
 		caller, err := tenant.From(ctx)
 		if err != nil {
 			return nil, err

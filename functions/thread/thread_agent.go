@@ -8,13 +8,15 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/agent"
 	"github.com/agentplatform/agentplatform/pkg/handler"
 	"github.com/agentplatform/agentplatform/pkg/tenant"
-	"github.com/agentplatform/agentplatform/pkg/thread"
 )
 
 // ThreadAgent answers Thread.agent for a list of threads.
 func ThreadAgent(env *handler.Env) lambda.Handler {
 	db := env.DB()
-	return handler.Batch(func(ctx context.Context, threads []thread.Thread, _ struct{}) ([]*agent.Agent, error) {
+	type source struct {
+		AgentID string `json:"agentId"`
+	}
+	return handler.Batch(func(ctx context.Context, threads []source, _ struct{}) ([]*agent.Agent, error) {
 		caller, err := tenant.From(ctx)
 		if err != nil {
 			return nil, err

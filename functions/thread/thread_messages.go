@@ -18,14 +18,14 @@ func ThreadMessages(env *handler.Env) lambda.Handler {
 		page.Request
 		Order thread.Order `json:"order"`
 	}
-	return handler.Batch(func(ctx context.Context, threads []thread.Thread, a args) ([]page.Page[thread.Message], error) {
+	return handler.Batch(func(ctx context.Context, threads []thread.Ref, a args) ([]page.Page[thread.Message], error) {
 		caller, err := tenant.From(ctx)
 		if err != nil {
 			return nil, err
 		}
 		return page.Nested(key, a.Request, threads, thread.Message.Cursor, func(after *thread.MessageCursor, limit int) (map[string][]thread.Message, error) {
 			return thread.Messages(ctx, db.In(caller.TenantID), threads, a.Order, after, limit)
-		}, func(t thread.Thread) (string, []any) {
+		}, func(t thread.Ref) (string, []any) {
 			return t.UUID, []any{caller.TenantID, "messages", t.UUID, a.Order}
 		})
 	})

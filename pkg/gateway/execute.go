@@ -46,7 +46,9 @@ type execution struct {
 	document  *document
 	plan      *plan
 	vars      variables
-	tail      []byte // the end of every event: claims and request id
+	claims    tenant.Claims
+	ending    sync.Once
+	tail      []byte // see end
 	requestID string
 
 	slots  []slot        // by field.slot
@@ -130,15 +132,23 @@ func (g *Gateway) execution(ctx context.Context, d *document, p *plan, vars vari
 	if claims == nil {
 		claims = tenant.Claims{}
 	}
-	raw, err := json.Marshal(claims)
-	if err != nil { // claims come from a JSON token
-		raw = []byte("{}")
-		g.config.Log.Error("graphql: claims cannot be encoded", "request_id", requestID, "error", err)
-	}
+	x.claims = claims
 	x.groups = claims["cognito:groups"]
-	x.tail = append(append(x.tail, `,"claims":`...), raw...)
-	x.tail = append(tape.AppendText(append(x.tail, `,"requestId":`...), requestID), '}')
 	return x
+}
+
+// end is what every event's text ends with: claims and request id.
+func (x *execution) end() []byte {
+	x.ending.Do(func() {
+		raw, err := json.Marshal(x.claims)
+		if err != nil { // claims come from a JSON token
+			raw = []byte("{}")
+			x.config.Log.Error("graphql: claims cannot be encoded", "request_id", x.requestID, "error", err)
+		}
+		x.tail = append(append(x.tail, `,"claims":`...), raw...)
+		x.tail = append(tape.AppendText(append(x.tail, `,"requestId":`...), x.requestID), '}')
+	})
+	return x.tail
 }
 
 func operation(doc *ast.QueryDocument, name string) (op *ast.OperationDefinition, message string) {

@@ -57,6 +57,7 @@ type function struct {
 	field   string // "Type.field"
 	name    string // manifest name
 	handler lambda.Handler
+	direct  inProcess // nil: only through handler
 	batch   bool
 	timeout time.Duration // 0: the caller's context alone
 	head    []byte        // the event up to its arguments
@@ -80,8 +81,9 @@ func New(config Config) (*Gateway, error) {
 		if def := schema.Types[typ]; def == nil || def.Fields.ForName(name) == nil {
 			return nil, fmt.Errorf("gateway: the manifest names %q for %s, and the schema has no such field", row.Name, field)
 		}
+		direct, _ := handler.(inProcess)
 		g.functions[field] = &function{
-			field: field, name: row.Name, handler: handler, batch: row.Batch, timeout: row.Timeout.Duration(),
+			field: field, name: row.Name, handler: handler, direct: direct, batch: row.Batch, timeout: row.Timeout.Duration(),
 			head: []byte(`{"field":"` + field + `","arguments":`),
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 
 	"github.com/agentplatform/agentplatform/pkg/fault"
@@ -19,11 +18,18 @@ func (x *execution) appendEvent(dst []byte, f *field, s *slot, parent value) []b
 	if parent.doc != nil {
 		dst = append(append(dst, `,"source":`...), parent.doc.Raw(parent.at)...)
 	}
-	return append(dst, x.tail...)
+	return append(dst, x.end()...)
 }
 
 // invoke asks the field's function about one parent.
 func (x *execution) invoke(f *field, s *slot, parent value) answer {
+	if f.fn.direct != nil {
+		answers, err := x.ask(f, s, []value{parent})
+		if err != nil {
+			return answer{problem: x.hide(f.fn, err)}
+		}
+		return x.take(f.fn, answers[0])
+	}
 	doc, err := x.run(f.fn, x.appendEvent(nil, f, s, parent))
 	if err != nil {
 		return answer{problem: x.hide(f.fn, err)}
@@ -33,9 +39,22 @@ func (x *execution) invoke(f *field, s *slot, parent value) answer {
 
 // invokeBatch asks the field's function about all parents in one call.
 func (x *execution) invokeBatch(f *field, s *slot, parents []value) {
+	if f.fn.direct != nil {
+		x.tokens <- struct{}{}
+		answers, err := x.ask(f, s, parents)
+		<-x.tokens
+		if err != nil {
+			s.problem = x.hide(f.fn, err)
+			return
+		}
+		for i, p := range parents {
+			*s.of(p) = x.take(f.fn, answers[i])
+		}
+		return
+	}
 	size := 2
 	for _, p := range parents {
-		size += len(f.fn.head) + len(s.args) + len(`,"source":`) + len(p.doc.Raw(p.at)) + len(x.tail) + 1
+		size += len(f.fn.head) + len(s.args) + len(`,"source":`) + len(p.doc.Raw(p.at)) + len(x.end()) + 1
 	}
 	payload := append(make([]byte, 0, size), '[')
 	for i, p := range parents {
@@ -70,29 +89,14 @@ func (x *execution) invokeBatch(f *field, s *slot, parents []value) {
 
 // run calls a function and reads its answer as JSON.
 func (x *execution) run(fn *function, payload []byte) (doc *tape.Doc, err error) {
-	if err := x.ctx.Err(); err != nil {
-		return nil, err
-	}
-	ctx := x.ctx
-	if fn.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, fn.timeout)
-		defer cancel()
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			doc, err = nil, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+	err = x.guard(fn, func(ctx context.Context) error {
+		raw, err := fn.handler.Invoke(ctx, payload)
+		if err == nil {
+			doc, err = x.parse(raw)
 		}
-	}()
-	raw, err := fn.handler.Invoke(ctx, payload)
-	if err != nil {
-		return nil, err
-	}
-	doc = docs.Get().(*tape.Doc)
-	x.mu.Lock()
-	x.docs = append(x.docs, doc)
-	x.mu.Unlock()
-	return doc, doc.Parse(raw)
+		return err
+	})
+	return doc, err
 }
 
 // read takes the answer at a node apart.
@@ -109,11 +113,7 @@ func (x *execution) read(fn *function, doc *tape.Doc, at uint32) answer {
 	if doc.Kind(typ.at) != tape.String || message.null() || doc.Kind(message.at) != tape.String {
 		return answer{problem: x.hide(fn, errors.New("errorType and message are not strings"))}
 	}
-	p := &problem{typ: fault.Type(doc.Text(typ.at)), message: doc.Text(message.at)}
-	if !known(p.typ) {
-		return answer{problem: x.hide(fn, fmt.Errorf("unknown error type %q: %s", p.typ, p.message))}
-	}
-	return answer{problem: p}
+	return x.problem(fn, fault.Type(doc.Text(typ.at)), doc.Text(message.at))
 }
 
 func known(t fault.Type) bool {

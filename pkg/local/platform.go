@@ -45,6 +45,10 @@ type Config struct {
 	Log           *slog.Logger                   // told what takes time at the start; default nobody
 }
 
+// GCPercent is the garbage collector's setting for a process that is the platform: its live heap is small, so the default would collect
+// many times a second under load. Processes call debug.SetGCPercent with it.
+const GCPercent = 400
+
 // Model is which model answers.
 type Model string
 

@@ -81,7 +81,7 @@ const (
 )
 
 // Messages are up to limit messages of each thread after the cursor, in one query, by thread UUID.
-func Messages(ctx context.Context, q postgres.Querier, threads []Thread, order Order, after *MessageCursor, limit int) (map[string][]Message, error) {
+func Messages(ctx context.Context, q postgres.Querier, threads []Ref, order Order, after *MessageCursor, limit int) (map[string][]Message, error) {
 	uuids := make([]string, len(threads))
 	public := make(map[string]string, len(threads))
 	for i, t := range threads {

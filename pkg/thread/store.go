@@ -3,6 +3,7 @@ package thread
 import (
 	"context"
 	"errors"
+	"strconv"
 
 	"github.com/jackc/pgx/v5"
 
@@ -43,8 +44,9 @@ func List(ctx context.Context, q postgres.Querier, f Filter, after *Cursor, limi
 	if f.AgentID != nil && !ident.Valid(*f.AgentID) {
 		return nil, fault.Invalid("filter.agentId is not an id")
 	}
-	// Conditions are added, not switched off by nulls: the planner then walks the index that fits the filter.
-	where, args := `where true`, []any{limit}
+	// Conditions are added, not switched off by nulls, and the limit is in the text: the planner then walks the index that fits the filter,
+	// and one prepared plan serves all.
+	where, args := `where true`, []any{}
 	and := func(condition string, values ...any) {
 		for _, v := range values {
 			args = append(args, v)
@@ -63,7 +65,7 @@ func List(ctx context.Context, q postgres.Querier, f Filter, after *Cursor, limi
 	if after != nil {
 		and(`(updated_at, uuid) < (`+placeholder(args)+`, `+placeholder(append(args, nil))+`)`, after.UpdatedAt.Time, after.UUID)
 	}
-	rows, err := q.Query(ctx, `select `+columns+` from threads `+where+` order by updated_at desc, uuid desc limit $1`, args...)
+	rows, err := q.Query(ctx, `select `+columns+` from threads `+where+` order by updated_at desc, uuid desc limit `+strconv.Itoa(limit), args...)
 	if err != nil {
 		return nil, err
 	}

@@ -62,6 +62,12 @@ type Thread struct {
 	UpdatedAt  ident.Time `json:"updatedAt"`
 }
 
+// Ref names a thread, as the fields below it need it.
+type Ref struct {
+	ID   string `json:"id"`
+	UUID string `json:"threadUUID"`
+}
+
 // New is what a caller says about a new thread.
 type New struct {
 	Channel  Channel `json:"channel"`

@@ -38,7 +38,7 @@ func ReadThread(db *postgres.DB) Tool {
 			if err != nil {
 				return nil, err
 			}
-			messages, err := thread.Messages(ctx, q, []thread.Thread{t}, thread.NewestFirst, nil, limit)
+			messages, err := thread.Messages(ctx, q, []thread.Ref{{ID: t.ID, UUID: t.UUID}}, thread.NewestFirst, nil, limit)
 			if err != nil {
 				return nil, err
 			}

@@ -55,7 +55,7 @@ func (r *Runner) perceive(ctx context.Context, tenantID, turnID string) (*attemp
 	claimed := false
 	b.Queue(`with claimed as (
 			update thread_turns t set status = 'running', attempts = attempts + 1, lease_id = $2, lease_until = clock_timestamp() + $3,
-				started_at = coalesce(started_at, clock_timestamp())
+				started_at = coalesce(started_at, $4)
 			where id = $1 and (status = 'queued' or status = 'running' and lease_until < clock_timestamp())
 				and (select count(*) from thread_turns r where r.thread_uuid = t.thread_uuid and r.status = 'running' and r.id <> t.id) = 0
 			returning *),
@@ -68,7 +68,7 @@ func (r *Runner) perceive(ctx context.Context, tenantID, turnID string) (*attemp
 		started as (
 			insert into turn_steps (tenant_id, turn_id, number, kind, name) select tenant_id, id, 1, 'model', model_id from context on conflict do nothing)
 		select thread_uuid, agent_id, attempts, phases, prefix, number, name, system_prompt, model_id, runtime, tools from context`,
-		turnID, a.lease, Lease).Query(func(rows pgx.Rows) error {
+		turnID, a.lease, Lease, a.phases[0].StartedAt).Query(func(rows pgx.Rows) error {
 		var public ident.Thread
 		_, err := pgx.ForEachRow(rows, []any{&a.threadUUID, &a.agentID, &a.number, &earlier, &public.Prefix, &public.Number,
 			&a.agent.name, &a.agent.systemPrompt, &a.agent.modelID, &a.agent.runtime, &a.agent.tools}, func() error {

@@ -55,7 +55,7 @@ type Cursor struct{ Number int }
 func (t Turn) Cursor() Cursor { return Cursor{t.Number} }
 
 // List is up to limit turns of each thread after the cursor, newest first, in one query, by thread UUID.
-func List(ctx context.Context, q postgres.Querier, threads []thread.Thread, after *Cursor, limit int) (map[string][]Turn, error) {
+func List(ctx context.Context, q postgres.Querier, threads []thread.Ref, after *Cursor, limit int) (map[string][]Turn, error) {
 	uuids := make([]string, len(threads))
 	for i, t := range threads {
 		uuids[i] = t.UUID

@@ -51,6 +51,8 @@ func TestTurnLeavesReplyRecordAndEvents(t *testing.T) {
 		require.GreaterOrEqual(t, *p.DurationMs, 0.0)
 	}
 	require.Equal(t, []turn.PhaseName{turn.Perception, turn.Planning, turn.Action, turn.Feedback}, names)
+	require.Equal(t, record.Phases[0].StartedAt, *record.StartedAt)
+	require.Equal(t, record.Phases[3].FinishedAt, record.FinishedAt)
 
 	text, done, _ := w.events.streamed()
 	require.Equal(t, map[string]string{reply.ID: "Good morning"}, text)

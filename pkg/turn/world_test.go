@@ -101,7 +101,7 @@ func (w *world) turn(id string) turn.Turn {
 
 func (w *world) messages(th thread.Thread) []thread.Message {
 	w.t.Helper()
-	all, err := thread.Messages(w.t.Context(), w.db.App.In(w.TenantID), []thread.Thread{th}, thread.OldestFirst, nil, 1000)
+	all, err := thread.Messages(w.t.Context(), w.db.App.In(w.TenantID), []thread.Ref{{ID: th.ID, UUID: th.UUID}}, thread.OldestFirst, nil, 1000)
 	require.NoError(w.t, err)
 	return all[th.UUID]
 }

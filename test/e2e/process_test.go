@@ -109,7 +109,7 @@ func command(dir string, settings []string, args ...string) *exec.Cmd {
 
 var (
 	apiLine      = regexp.MustCompile(`(?m)^API\s+(http://\S+)/graphql$`)
-	passwordLine = regexp.MustCompile(`(?m)^password: (\S+)$`)
+	passwordLine = regexp.MustCompile(`(?m)^password: (.+)$`)
 )
 
 // start starts a platform on dir and waits until it serves.

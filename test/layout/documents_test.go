@@ -56,8 +56,9 @@ func pathsIn(text string) (found []string) {
 		code = append(code, m[1])
 	}
 	for word := range strings.FieldsSeq(strings.Join(code, "\n")) {
-		word = strings.TrimPrefix(strings.TrimRight(word, ".,;:/"), "./")
+		word = strings.TrimPrefix(strings.TrimRight(word, ".,;:"), "./")
 		top, _, below := strings.Cut(word, "/")
+		word = strings.TrimSuffix(word, "/")
 		if wordlike.MatchString(word) && tops[top] && (below || strings.Contains(word, ".") || word == "Makefile") {
 			found = append(found, word)
 		}
@@ -75,8 +76,8 @@ func exists(name string) bool {
 }
 
 func TestPathsInADocument(t *testing.T) {
-	require.Equal(t, []string{"cmd/local", "functions/*/main.go", "pkg/turn.Runner", "Makefile", ".ci/run"},
-		pathsIn("```sh\ngo run ./cmd/local --once\nls dist/bin\n```\nSee `functions/*/main.go`, `pkg/turn.Runner`, `Makefile`, `.ci/run`, `functions/<noun>`, `test` and pkg/none."))
+	require.Equal(t, []string{"cmd/local", "functions/*/main.go", "pkg/turn.Runner", "Makefile", ".ci/run", "docs"},
+		pathsIn("```sh\ngo run ./cmd/local --once\nls dist/bin\n```\nSee `functions/*/main.go`, `pkg/turn.Runner`, `Makefile`, `.ci/run`, `docs/`, `functions/<noun>`, `test` and pkg/none."))
 	require.True(t, exists("pkg/handler.Env") && exists("pkg/...") && exists("functions/*/get_agent.go"))
 	require.False(t, exists("pkg/none") || exists("pkg/handler.go"))
 }

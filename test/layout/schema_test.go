@@ -187,6 +187,9 @@ func jsonOf(t *testing.T, name string) (members []string) {
 func membersOf(t *testing.T, name string, body *ast.StructType) (members []string) {
 	for _, f := range body.Fields.List {
 		require.NotEmpty(t, f.Names, "%s embeds a struct: an answer names its members", name)
+		if !f.Names[0].IsExported() {
+			continue
+		}
 		require.NotNil(t, f.Tag, "%s.%s has no json tag", name, f.Names[0].Name)
 		tag, err := strconv.Unquote(f.Tag.Value)
 		require.NoError(t, err)
