@@ -44,7 +44,7 @@ func Deliver(ctx context.Context, db *postgres.DB, to publish.Publisher, tenantI
 		slog.WarnContext(ctx, "publishing failed; the sweep tries again", "tenant_id", tenantID, "error", err)
 		return
 	}
-	if err := db.OnceRelaxed(ctx, tenantID, &b); err != nil {
+	if err := db.OnceRelaxed(ctx, tenantID, &b); err != nil && ctx.Err() == nil { // a process that stops has nothing to warn of: at least once
 		slog.WarnContext(ctx, "a published notification was not deleted; it will be published again", "tenant_id", tenantID, "error", err)
 	}
 }

@@ -2,17 +2,18 @@
 //
 // It sends the function a handler.Event and turns its answer {data} or {errorType, message} into a result or a typed error: a plain direct
 // Lambda resolver would report every error as Lambda:Unhandled. On a subscription the answered data is the filter of its events.
+// The API's environment variable BATCH_FIELDS names the rows with "batch", comma-separated: Type.field,Type.field.
 import { util, extensions } from '@aws-appsync/utils';
 
 export function request(ctx) {
-  const batch = ctx.stash.batch === true;
+  const field = `${ctx.info.parentTypeName}.${ctx.info.fieldName}`;
   return {
-    operation: batch ? 'BatchInvoke' : 'Invoke',
+    operation: ctx.env.BATCH_FIELDS.split(',').includes(field) ? 'BatchInvoke' : 'Invoke',
     payload: {
-      field: `${ctx.info.parentTypeName}.${ctx.info.fieldName}`,
+      field,
       arguments: ctx.args,
       source: ctx.source,
-      claims: ctx.identity ? ctx.identity.claims : {},
+      claims: ctx.identity.claims,
       requestId: ctx.request.headers['x-amzn-requestid'],
     },
   };
@@ -28,9 +29,9 @@ export function response(ctx) {
   }
   if (ctx.info.parentTypeName === 'Subscription') {
     const filter = {};
-    for (const name of Object.keys(answer.data)) {
+    Object.keys(answer.data).forEach((name) => {
       filter[name] = { eq: answer.data[name] };
-    }
+    });
     extensions.setSubscriptionFilter(util.transform.toSubscriptionFilter(filter));
     return null;
   }

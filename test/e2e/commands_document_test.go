@@ -12,8 +12,9 @@ import (
 //	```console   holds `$ command` lines, each followed by what it prints; … stands for anything, alone on a line for any lines;
 //
 // and both are run by TestCommands, unless the line before the fence is <!-- not run: reason -->. A command goes on in the next line behind
-// a backslash. All blocks of a document share a shell, which starts at the root of the tree: variables stay. 127.0.0.1:8787 and :8788 are
-// the running platform's ports, wherever it really listens. `make run` as the last line of a block starts it, for all documents.
+// a backslash. All documents share a shell, README.md's blocks first, which starts at the root of the tree: variables and functions stay.
+// 127.0.0.1:8787 and :8788 are the running platform's ports, wherever it really listens. `make run` as the last line of a block starts it,
+// for all documents; `make test` and `make test-long` are not run again, for they run this.
 type block struct {
 	line  int    // of the fence
 	skip  string // why it is not run
@@ -86,6 +87,9 @@ func parseDocument(text string) (blocks []block, err error) {
 
 // platformCommand is a line that starts the platform and does not end.
 var platformCommand = regexp.MustCompile(`^(?:[A-Z_]+=\S* +)*(?:make run|go run \./cmd/local)$`)
+
+// testCommand runs the tests, these among them.
+var testCommand = regexp.MustCompile(`^make test(?:-long)?$`)
 
 // commands are a sh block's: one step, but for a last line that starts the platform.
 func commands(lines []string, at int) (steps []step) {

@@ -28,6 +28,7 @@ type runner struct {
 	env       []string
 	platform  *process // nil until a document starts it
 	command   string   // that started it
+	sh        *shell   // nil until a document needs it
 }
 
 // local puts the platform's real ports into a text of a document.
@@ -42,19 +43,12 @@ func (r *runner) document(name, text string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	var sh *shell
 	for _, b := range blocks {
 		if b.skip != "" {
 			continue
 		}
-		if sh == nil {
-			if sh, err = r.shell(); err != nil {
-				return err
-			}
-			defer sh.close()
-		}
 		for _, s := range b.steps {
-			out, err := r.step(sh, s)
+			out, err := r.step(s)
 			if err != nil {
 				return fmt.Errorf("%s:%d: %w\n  $ %s\n%s", name, s.line, err, strings.ReplaceAll(s.command, "\n", "\n  "), out)
 			}
@@ -66,11 +60,19 @@ func (r *runner) document(name, text string) error {
 	return nil
 }
 
-func (r *runner) step(sh *shell, s step) (out string, err error) {
-	if platformCommand.MatchString(s.command) {
+func (r *runner) step(s step) (out string, err error) {
+	switch {
+	case platformCommand.MatchString(s.command):
 		return r.start(s.command)
+	case testCommand.MatchString(s.command):
+		return "", nil
 	}
-	return sh.run(r.local(s.command))
+	if r.sh == nil {
+		if r.sh, err = r.shell(); err != nil {
+			return "", err
+		}
+	}
+	return r.sh.run(r.local(s.command))
 }
 
 // start starts the platform by a document's own command. There is one for all documents; another command's is stopped once it is up.
@@ -107,8 +109,11 @@ func (r *runner) start(command string) (out string, err error) {
 // envPrefix makes `NAME=value make run` a command that exec takes.
 func envPrefix(command string) string { return "env " + command }
 
-// close is Ctrl-C for the platform.
+// close ends the shell, and the platform by Ctrl-C.
 func (r *runner) close() (out string) {
+	if r.sh != nil {
+		r.sh.close()
+	}
 	if r.platform == nil {
 		return ""
 	}
@@ -117,7 +122,7 @@ func (r *runner) close() (out string) {
 	return r.platform.output.String()
 }
 
-// shell is a document's bash. What it runs shares variables and the working directory.
+// shell is a bash. What it runs shares variables, functions and the working directory.
 type shell struct {
 	*process
 	stdin   io.WriteCloser

@@ -12,10 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// insideVariable tells the tests that a document runs them.
+const insideVariable = "AGENTPLATFORM_TEST_COMMANDS"
+
 // TestCommands runs every command of README.md and docs/*.md, as `type block` says, in a fresh copy of the tree and against the platform
 // that the README's own command started.
 func TestCommands(t *testing.T) {
 	t.Parallel()
+	require.Empty(t, os.Getenv(insideVariable), "a document runs the tests that run it: put <!-- not run: … --> before that block")
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	names, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
@@ -28,9 +32,7 @@ func TestCommands(t *testing.T) {
 		require.NoError(t, err)
 		short, err := filepath.Rel(root, name)
 		require.NoError(t, err)
-		if err := r.document(short, string(text)); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, r.document(short, string(text)))
 	}
 	require.NotNil(t, r.platform, "README.md starts the platform by `make run`")
 	require.Contains(t, r.close(), "stopping …", "Ctrl-C")
@@ -44,7 +46,7 @@ func newRunner(t testing.TB) *runner {
 	r.env = slices.DeleteFunc(environment(""), func(v string) bool {
 		return v == "DATA_DIR=" || strings.HasPrefix(v, "PORT=") || strings.HasPrefix(v, "TLS_PORT=") || strings.HasPrefix(v, "MAKE") || strings.HasPrefix(v, "MFLAGS=")
 	})
-	r.env = append(r.env, "AWS_CONFIG_FILE="+none, "AWS_SHARED_CREDENTIALS_FILE="+none, "AWS_PAGER=", "AWS_EC2_METADATA_DISABLED=true")
+	r.env = append(r.env, insideVariable+"=1", "AWS_CONFIG_FILE="+none, "AWS_SHARED_CREDENTIALS_FILE="+none, "AWS_PAGER=", "AWS_EC2_METADATA_DISABLED=true")
 	t.Cleanup(func() { r.close() })
 	return r
 }
