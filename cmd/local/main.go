@@ -54,7 +54,7 @@ func run(once bool) error {
 	if s.Model != local.Offline && s.Model != local.Bedrock {
 		return fmt.Errorf("MODEL=%s is not a model; use offline or bedrock", s.Model)
 	}
-	slog.SetDefault(slog.New(tint.NewHandler(os.Stderr, &tint.Options{Level: s.LogLevel, TimeFormat: time.TimeOnly, NoColor: !isTerminal(os.Stderr)})))
+	slog.SetDefault(slog.New(tint.NewTextHandler(os.Stderr, &tint.Options{Level: s.LogLevel, TimeFormat: time.TimeOnly, NoColor: !isTerminal(os.Stderr)})))
 	rows, err := manifest.Parse(schema.Routes)
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func run(once bool) error {
 
 // progress tells what takes time at a start, as plain lines.
 func progress() *slog.Logger {
-	return slog.New(tint.NewHandler(os.Stdout, &tint.Options{Level: slog.LevelInfo, NoColor: true, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+	return slog.New(tint.NewTextHandler(os.Stdout, &tint.Options{Level: slog.LevelInfo, NoColor: true, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
 			return slog.Attr{}
 		}

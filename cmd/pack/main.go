@@ -32,8 +32,9 @@ func main() {
 	dist := flag.String("dist", "dist", "`folder` for the zips; binaries go to its folder bin")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *dist, os.Stdout); err != nil {
+	err := run(ctx, *dist, os.Stdout)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "pack:", err)
 		os.Exit(1)
 	}

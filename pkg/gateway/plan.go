@@ -46,20 +46,12 @@ type field struct {
 	abstract map[string]*object // the selection by object type, when it is not
 }
 
-// below is the selection for an object of the type; nil when the type does not belong here.
-func (f *field) below(typename string) *object {
-	if f.concrete != nil {
-		return f.concrete
-	}
-	return f.abstract[typename]
-}
-
 const (
 	keptPlans  = 16 // of one document
 	planFactor = 10 // how many times MaxFields a plan may hold: one selection counts once for each type it can apply to
 )
 
-var errPlanTooLarge = errors.New("The request has too many fields for the types it can apply to.")
+var errPlanTooLarge = errors.New("the request has too many fields for the types it can apply to")
 
 // plan is the operation's plan for these variables.
 func (d *document) plan(g *Gateway, op *ast.OperationDefinition, vars variables) (*plan, error) {

@@ -55,7 +55,7 @@ func (p *fakePool) serve(w http.ResponseWriter, _ *http.Request) {
 	}
 	n := base64.RawURLEncoding.EncodeToString(p.current.N.Bytes())
 	e := base64.RawURLEncoding.EncodeToString(big.NewInt(int64(p.current.E)).Bytes())
-	json.NewEncoder(w).Encode(map[string]any{"keys": []map[string]any{
+	_ = json.NewEncoder(w).Encode(map[string]any{"keys": []map[string]any{
 		{"kty": "RSA", "alg": "RS256", "use": "sig", "kid": p.kidLocked(), "n": n, "e": e},
 		{"kty": "RSA", "alg": "RS512", "use": "sig", "kid": "for-another-algorithm", "n": n, "e": e},
 		{"kty": "RSA", "use": "enc", "kid": "for-encryption", "n": n, "e": e},

@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"strings"
 
 	"github.com/agentplatform/agentplatform/pkg/fault"
 )
@@ -94,7 +95,8 @@ func Start[C any](k Key, r Request, scope ...any) (size int, after *C, err error
 		return size, nil, err
 	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(*r.NextToken)
-	if err != nil || len(raw) < macSize || !hmac.Equal(raw[:macSize], k.mac(raw[macSize:], scope)) {
+	if err != nil || strings.ContainsAny(*r.NextToken, "\r\n") || // base64 skips line ends
+		len(raw) < macSize || !hmac.Equal(raw[:macSize], k.mac(raw[macSize:], scope)) {
 		return 0, nil, fault.Invalid("nextToken is not a token of this list")
 	}
 	after = new(C)

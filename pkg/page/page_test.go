@@ -25,6 +25,7 @@ func TestTokenOpensOnlyItsOwnList(t *testing.T) {
 	forged := string(flipped)
 	garbage := "not base64!"
 	short := "AAAA"
+	broken := (*p.NextToken)[:4] + "\n" + (*p.NextToken)[4:]
 	for name, open := range map[string]struct {
 		key   Key
 		token *string
@@ -36,6 +37,7 @@ func TestTokenOpensOnlyItsOwnList(t *testing.T) {
 		"another key":    {Key("another"), p.NextToken, []any{"tenant-a", "list", "open"}},
 		"forged":         {key, &forged, []any{"tenant-a", "list", "open"}},
 		"garbage":        {key, &garbage, []any{"tenant-a", "list", "open"}},
+		"line end":       {key, &broken, []any{"tenant-a", "list", "open"}},
 		"short":          {key, &short, []any{"tenant-a", "list", "open"}},
 	} {
 		_, _, err := Start[cursor](open.key, Request{NextToken: open.token}, open.scope...)

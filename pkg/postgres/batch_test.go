@@ -74,7 +74,7 @@ func TestIn(t *testing.T) {
 		_, err = pgx.CollectRows(rows, pgx.RowTo[int])
 	}
 	require.ErrorContains(t, err, "syntax error")
-	_, err = app.In("").Query(ctx, "select 1")
+	_, err = app.In("").Query(ctx, "select 1") //nolint:sqlclosecheck // there are no rows
 	require.ErrorIs(t, err, postgres.ErrNoTenant)
 	require.Equal(t, 0, counters(t, app, a))
 }

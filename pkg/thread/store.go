@@ -48,9 +48,7 @@ func List(ctx context.Context, q postgres.Querier, f Filter, after *Cursor, limi
 	// and one prepared plan serves all.
 	where, args := `where true`, []any{}
 	and := func(condition string, values ...any) {
-		for _, v := range values {
-			args = append(args, v)
-		}
+		args = append(args, values...)
 		where += ` and ` + condition
 	}
 	if f.AgentID != nil {

@@ -3,7 +3,6 @@ package turn
 import (
 	"context"
 	"errors"
-	"net/http"
 
 	"github.com/jackc/pgx/v5"
 
@@ -55,7 +54,7 @@ func Request(ctx context.Context, tx pgx.Tx, tenantID string, a Ask) (Asked, err
 		return Asked{}, fault.New(fault.Forbidden, "the agent is %s and takes no turns", s.agent)
 	}
 	if a.OnBusy == Reject && (s.running != "" || s.queued != "") {
-		return Asked{}, fault.Invalid("a turn is running in thread %s", a.ThreadID).WithStatus(http.StatusConflict)
+		return Asked{}, fault.Invalid("a turn is running in thread %s", a.ThreadID)
 	}
 	var b pgx.Batch
 	turnID := s.queued

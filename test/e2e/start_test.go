@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -174,13 +173,7 @@ func hidden(t testing.TB, cmd *exec.Cmd, folders []string) *exec.Cmd {
 	for _, dir := range folders {
 		script += "mount -t tmpfs none '" + dir + "' && "
 	}
-	path := ""
-	for _, v := range cmd.Env {
-		if rest, ok := strings.CutPrefix(v, "PATH="); ok {
-			path = rest // the last one counts
-		}
-	}
-	wrapped := exec.Command("unshare", append(args, "sh", "-c", script+`export PATH="`+regexp.QuoteMeta(path)+`" && exec "$0" --once`, cmd.Path)...)
-	wrapped.Env = append(cmd.Env, "PATH="+os.Getenv("PATH"))
+	wrapped := exec.Command("unshare", append(args, "sh", "-c", script+`PATH=/nowhere && exec "$0" --once`, cmd.Path)...)
+	wrapped.Env = append(cmd.Env, "PATH="+os.Getenv("PATH")) // the shell's, until then
 	return wrapped
 }

@@ -98,5 +98,5 @@ func showPage(w http.ResponseWriter, status int, redirectURI string, v page) {
 	h.Set("Referrer-Policy", "same-origin") // no-referrer would make browsers send `Origin: null` with the form
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	loginPage.Execute(w, v) // the browser has gone if this fails
+	_ = loginPage.Execute(w, v) // the browser has gone if this fails
 }

@@ -117,5 +117,5 @@ func writeAs(w http.ResponseWriter, kind string, status int, v any) {
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(v) // the client has gone if this fails
+	_ = json.NewEncoder(w).Encode(v) // the client has gone if this fails
 }

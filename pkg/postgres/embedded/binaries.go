@@ -52,6 +52,9 @@ func findBinaries(ctx context.Context, config Config, major int) (string, error)
 			return dir, nil
 		}
 	}
+	if err := ctx.Err(); err != nil { // then no program ran at all
+		return "", err
+	}
 	if major == 0 || major == packageMajor {
 		dir, err := fetched(ctx, config)
 		if err == nil && fits(dir) {

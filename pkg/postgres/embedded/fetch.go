@@ -153,7 +153,7 @@ func unpack(name, dir string) error {
 	defer root.Close()
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

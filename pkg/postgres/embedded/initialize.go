@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -69,7 +71,7 @@ func initialize(ctx context.Context, config Config, bin, data string) error {
 		}
 	}
 	made, secret := filepath.Join(config.Dir, making), filepath.Join(config.Dir, passwordFile)
-	if err := os.RemoveAll(made); err != nil {
+	if err := removeLeft(ctx, made); err != nil {
 		return fail(err)
 	}
 	defer os.Remove(secret)
@@ -112,6 +114,26 @@ func initialize(ctx context.Context, config Config, bin, data string) error {
 		}
 	}
 	return nil
+}
+
+// removeLeft removes what a killed first start left. Its initdb died with it, but the server that initdb ran may write for a moment longer,
+// and a folder that is written to cannot be removed: so again, until it can.
+func removeLeft(ctx context.Context, dir string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for {
+		err := os.RemoveAll(dir)
+		if !errors.Is(err, syscall.ENOTEMPTY) {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // syncTree writes a folder out to the disk, several files at once, since each waits for the disk (initdb's own does one by one).

@@ -160,6 +160,9 @@ func (s *Server) ready(ctx context.Context) error {
 				"give that password, or remove the folder to start empty", pg,
 			}
 		}
+		if pg != nil && (pg.Code == "3D000" || strings.HasPrefix(pg.Code, "58") || strings.HasPrefix(pg.Code, "XX")) { // no database, files missing, corruption
+			return damaged(filepath.Join(s.config.Dir, "data"), pg.Message, pg)
+		}
 		select {
 		case <-tick.C:
 		case <-s.proc.done:

@@ -85,7 +85,7 @@ const (
 // one while it remembers many that were just deleted, as it does under tests.
 func root() string {
 	var st syscall.Statfs_t
-	if syscall.Statfs(memory, &st) == nil && uint64(st.Bavail)*uint64(st.Bsize) >= roomy {
+	if syscall.Statfs(memory, &st) == nil && uint64(st.Bavail)*uint64(st.Bsize) >= roomy { //nolint:unconvert // of other types on other systems
 		return memory
 	}
 	return os.TempDir()
