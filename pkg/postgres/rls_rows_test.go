@@ -13,7 +13,7 @@ import (
 )
 
 // examples are values that the generator cannot find by itself, for the n-th row of a table: column → JSON value.
-// A column needs none when its type, its default, its foreign key or a check of the form `c in ('a', 'b')` says enough.
+// A column needs none when its type, its default, its foreign key or a check of the form `c in ('a', 'b')`, its own or its domain's, says enough.
 var examples = map[string]func(n int) map[string]any{
 	"audit_events": func(n int) map[string]any {
 		return map[string]any{
@@ -61,7 +61,7 @@ var firstOf = regexp.MustCompile(`\(\(?(\w+) = ANY \(ARRAY\['([^']*)'`)
 func columns(t *testing.T, conn *pgx.Conn, name string) []column {
 	t.Helper()
 	rows, err := conn.Query(t.Context(), `
-		select attname, format_type(atttypid, null) from pg_attribute
+		select attname, format_type(coalesce(nullif(typbasetype, 0), atttypid), null) from pg_attribute join pg_type y on y.oid = atttypid
 		where attrelid = $1::text::regclass and attnum > 0 and not attisdropped
 		  and attnotnull and not atthasdef and attidentity = ''`, name)
 	require.NoError(t, err)
@@ -69,7 +69,10 @@ func columns(t *testing.T, conn *pgx.Conn, name string) []column {
 		return v, row.Scan(&v.name, &v.kind)
 	})
 	require.NoError(t, err)
-	rows, err = conn.Query(t.Context(), `select pg_get_constraintdef(oid) from pg_constraint where contype = 'c' and conrelid = $1::text::regclass`, name)
+	rows, err = conn.Query(t.Context(), `
+		select pg_get_constraintdef(oid) from pg_constraint where contype = 'c' and conrelid = $1::text::regclass
+		union all select replace(pg_get_constraintdef(c.oid), 'VALUE', attname) from pg_constraint c
+		join pg_attribute on atttypid = contypid where contype = 'c' and attrelid = $1::text::regclass`, name)
 	require.NoError(t, err)
 	checks, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)

@@ -200,7 +200,7 @@ func TestErrors(t *testing.T) {
 	require.False(t, postgres.IsUnique(err, "users_pkey"))
 	require.False(t, postgres.IsCheck(err, ""))
 	err = exec(user, tenant, ident.New(), "b@acme.test", "king")
-	require.True(t, postgres.IsCheck(err, "users_role_check"))
+	require.True(t, postgres.IsCheck(err, "user_role_check"))
 	err = exec(`insert into agents (tenant_id, id, name, template_id) values ($1, $2, 'x', $2)`, tenant, ident.New())
 	require.True(t, postgres.IsForeignKey(err, ""))
 	err = exec(user, ident.New(), ident.New(), "c@acme.test", "owner")

@@ -41,6 +41,19 @@ end $$;
 -- +goose StatementEnd
 revoke execute on function protect_tenant(regclass) from public;
 
+-- Closed sets of words are domains, not CHECK constraints of tables: PostgreSQL reads a table's constraints anew for every statement that
+-- writes to it, a domain's once a connection. And not enums: their comparison may not go below a policy, so it could use no index.
+create domain user_role as text check (value in ('owner', 'admin', 'member'));
+create domain user_status as text check (value in ('active', 'disabled'));
+create domain agent_status as text check (value in ('created', 'active', 'suspended', 'archived'));
+create domain thread_channel as text check (value in ('CHAT', 'AUTO', 'EMAIL', 'SLACK', 'GITHUB', 'TASK', 'EVAL'));
+create domain thread_status as text check (value in ('open', 'closed', 'failed', 'waiting'));
+create domain turn_status as text check (value in ('queued', 'running', 'succeeded', 'failed', 'interrupted'));
+create domain step_kind as text check (value in ('model', 'tool'));
+create domain step_status as text check (value in ('started', 'finished'));
+create domain message_role as text check (value in ('user', 'assistant', 'system', 'tool'));
+create domain turn_limit as integer check (value >= 1);
+
 create table tenants (
   id         uuid primary key,
   slug       text not null unique check (slug ~ '^[a-z0-9][a-z0-9-]{0,62}$'),
@@ -55,8 +68,8 @@ create table users (
   tenant_id  uuid not null references tenants (id),
   id         uuid not null,
   email      text not null,
-  role       text not null check (role in ('owner', 'admin', 'member')),
-  status     text not null default 'active' check (status in ('active', 'disabled')),
+  role       user_role not null,
+  status     user_status not null default 'active',
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   primary key (tenant_id, id)
@@ -90,14 +103,14 @@ create table agents (
   id                uuid not null,
   name              text collate "C" not null,
   description       text,
-  status            text not null default 'created' check (status in ('created', 'active', 'suspended', 'archived')),
+  status            agent_status not null default 'created',
   system_prompt     text,
   template_id       uuid not null,
   skill_pack_ids    text[],
   knowledge_base_id text,
-  turns_per_minute  integer check (turns_per_minute >= 1),
-  turns_per_hour    integer check (turns_per_hour >= 1),
-  turns_per_day     integer check (turns_per_day >= 1),
+  turns_per_minute  turn_limit,
+  turns_per_hour    turn_limit,
+  turns_per_day     turn_limit,
   created_at        timestamptz not null default now(),
   updated_at        timestamptz not null default now(),
   primary key (tenant_id, id),
@@ -136,9 +149,9 @@ create table threads (
   tenant_id     uuid not null,
   uuid          uuid not null,
   prefix        text not null,
-  number        bigint not null check (number >= 1),
-  channel       text not null check (channel in ('CHAT', 'AUTO', 'EMAIL', 'SLACK', 'GITHUB', 'TASK', 'EVAL')),
-  status        text not null default 'open' check (status in ('open', 'closed', 'failed', 'waiting')),
+  number        bigint not null,
+  channel       thread_channel not null,
+  status        thread_status not null default 'open',
   title         text,
   agent_id      uuid not null,
   space_id      uuid not null,
@@ -164,7 +177,7 @@ create table thread_turns (
   thread_uuid         uuid not null,
   agent_id            uuid not null,
   number              integer not null, -- in the thread, from 1
-  status              text not null default 'queued' check (status in ('queued', 'running', 'succeeded', 'failed', 'interrupted')),
+  status              turn_status not null default 'queued',
   attempts            integer not null default 0,
   lease_id            uuid,        -- of the attempt that runs it; whoever holds another one may not write
   lease_until         timestamptz, -- while queued: when the reaper may look at it
@@ -197,7 +210,7 @@ create table messages (
   id           uuid not null,
   thread_uuid  uuid not null,
   position     integer not null, -- in the thread, from 1
-  role         text not null check (role in ('user', 'assistant', 'system', 'tool')),
+  role         message_role not null,
   body         text not null,
   tool_calls   jsonb,
   tool_results jsonb,
@@ -221,9 +234,9 @@ create table turn_steps (
   tenant_id   uuid not null,
   turn_id     uuid not null,
   number      integer not null, -- in the turn, from 1
-  kind        text not null check (kind in ('model', 'tool')),
+  kind        step_kind not null,
   name        text not null,    -- the model's or the tool's
-  status      text not null default 'started' check (status in ('started', 'finished')),
+  status      step_status not null default 'started',
   response    jsonb,
   started_at  timestamptz not null default clock_timestamp(),
   finished_at timestamptz,
