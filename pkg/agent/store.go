@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 
 	"github.com/jackc/pgx/v5"
 
@@ -37,13 +36,9 @@ func List(ctx context.Context, q postgres.Querier, status *Status, after *Cursor
 	if after != nil {
 		name, id = &after.Name, &after.ID
 	}
-	rows, err := q.Query(ctx, `select `+columns+` from agents
+	return postgres.All(ctx, q, scan, `select `+columns+` from agents
 		where ($1::text is null or status = $1) and ($2::text is null or (name, id) > ($2, $3::uuid))
 		order by name, id limit $4`, status, name, id, limit)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, scan)
 }
 
 // Get is one agent.
@@ -55,29 +50,12 @@ func one(ctx context.Context, q postgres.Querier, sql, id string) (Agent, error)
 	if !ident.Valid(id) {
 		return Agent{}, fault.Missing("agent")
 	}
-	rows, err := q.Query(ctx, sql, id)
-	if err != nil {
-		return Agent{}, err
-	}
-	a, err := pgx.CollectExactlyOneRow(rows, scan)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return Agent{}, fault.Missing("agent")
-	}
-	return a, err
+	return postgres.One(ctx, q, "agent", scan, sql, id)
 }
 
 // ByIDs are the agents with these ids, by id; those that do not exist are left out.
 func ByIDs(ctx context.Context, q postgres.Querier, ids []string) (map[string]Agent, error) {
-	rows, err := q.Query(ctx, `select `+columns+` from agents where id = any($1::uuid[])`, ids)
-	if err != nil {
-		return nil, err
-	}
-	agents, err := pgx.CollectRows(rows, scan)
-	byID := make(map[string]Agent, len(agents))
-	for _, a := range agents {
-		byID[a.ID] = a
-	}
-	return byID, err
+	return postgres.Index(ctx, q, scan, func(a Agent) string { return a.ID }, `select `+columns+` from agents where id = any($1::uuid[])`, ids)
 }
 
 // Create adds an agent in status created; without a template it takes the tenant's default one.

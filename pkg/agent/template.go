@@ -38,16 +38,7 @@ func scanTemplate(row pgx.CollectableRow) (Template, error) {
 
 // Templates are the templates with these ids, by id; those that do not exist are left out.
 func Templates(ctx context.Context, q postgres.Querier, ids []string) (map[string]Template, error) {
-	rows, err := q.Query(ctx, `select `+templateColumns+` from agent_templates where id = any($1::uuid[])`, ids)
-	if err != nil {
-		return nil, err
-	}
-	templates, err := pgx.CollectRows(rows, scanTemplate)
-	byID := make(map[string]Template, len(templates))
-	for _, t := range templates {
-		byID[t.ID] = t
-	}
-	return byID, err
+	return postgres.Index(ctx, q, scanTemplate, func(t Template) string { return t.ID }, `select `+templateColumns+` from agent_templates where id = any($1::uuid[])`, ids)
 }
 
 // templateFor is the id of the chosen template, which must exist, or of the tenant's default one.

@@ -63,11 +63,7 @@ func List(ctx context.Context, q postgres.Querier, f Filter, after *Cursor, limi
 	if after != nil {
 		and(`(updated_at, uuid) < (`+placeholder(args)+`, `+placeholder(append(args, nil))+`)`, after.UpdatedAt.Time, after.UUID)
 	}
-	rows, err := q.Query(ctx, `select `+columns+` from threads `+where+` order by updated_at desc, uuid desc limit `+strconv.Itoa(limit), args...)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, scan)
+	return postgres.All(ctx, q, scan, `select `+columns+` from threads `+where+` order by updated_at desc, uuid desc limit `+strconv.Itoa(limit), args...)
 }
 
 // Get is one thread by its public id.
@@ -85,15 +81,7 @@ func one(ctx context.Context, q postgres.Querier, id, locking string) (Thread, e
 	if !ok {
 		return Thread{}, fault.Missing("thread")
 	}
-	rows, err := q.Query(ctx, `select `+columns+` from threads where prefix = $1 and number = $2`+locking, public.Prefix, public.Number)
-	if err != nil {
-		return Thread{}, err
-	}
-	t, err := pgx.CollectExactlyOneRow(rows, scan)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return Thread{}, fault.Missing("thread")
-	}
-	return t, err
+	return postgres.One(ctx, q, "thread", scan, `select `+columns+` from threads where prefix = $1 and number = $2`+locking, public.Prefix, public.Number)
 }
 
 // Create opens a thread. Without an agent it takes the default space's default agent.

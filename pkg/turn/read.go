@@ -2,7 +2,6 @@ package turn
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -37,15 +36,7 @@ func Get(ctx context.Context, q postgres.Querier, id string) (Turn, error) {
 	if !ident.Valid(id) {
 		return Turn{}, fault.Missing("turn")
 	}
-	rows, err := q.Query(ctx, `select `+columns+from+`where t.id = $1`, id)
-	if err != nil {
-		return Turn{}, err
-	}
-	t, err := pgx.CollectExactlyOneRow(rows, scan)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return Turn{}, fault.Missing("turn")
-	}
-	return t, err
+	return postgres.One(ctx, q, "turn", scan, `select `+columns+from+`where t.id = $1`, id)
 }
 
 // Cursor is the sort key of a thread's turns.
@@ -64,12 +55,8 @@ func List(ctx context.Context, q postgres.Querier, threads []thread.Ref, after *
 	if after != nil {
 		before = after.Number
 	}
-	rows, err := q.Query(ctx, `select `+columns+` from unnest($1::uuid[]) as asked (uuid) join threads th on th.uuid = asked.uuid cross join lateral (
+	turns, err := postgres.All(ctx, q, scan, `select `+columns+` from unnest($1::uuid[]) as asked (uuid) join threads th on th.uuid = asked.uuid cross join lateral (
 		select * from thread_turns t where t.thread_uuid = th.uuid and t.number < $2 order by t.number desc limit $3) t`, uuids, before, limit)
-	if err != nil {
-		return nil, err
-	}
-	turns, err := pgx.CollectRows(rows, scan)
 	byThread := make(map[string][]Turn, len(threads))
 	for _, t := range turns {
 		byThread[t.threadUUID] = append(byThread[t.threadUUID], t)
