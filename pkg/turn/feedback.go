@@ -68,15 +68,15 @@ func (r *Runner) feedback(ctx context.Context, a *attempt, e ending) (notices []
 		cost = &micros
 	}
 	a.phases.end()
+	var waiting *string
 	b.Queue(`update thread_turns set status = $2, phases = $3, model = $4, input_tokens = $5, output_tokens = $6, cost_micros = $7, tool_outcomes = $8,
-		error = $9, lease_until = null, finished_at = $10 where id = $1`,
+			error = $9, lease_until = null, finished_at = $10 where id = $1
+		returning (select q.id from thread_turns q where q.thread_uuid = $11 and q.status = 'queued')`,
 		a.turnID, e.status, a.phases, a.agent.modelID, a.usage.InputTokens+a.usage.CacheReadTokens+a.usage.CacheWriteTokens, a.usage.OutputTokens, cost,
-		orEmpty(a.outcomes), e.reason, a.phases[len(a.phases)-1].FinishedAt)
-	b.Queue(`select id from thread_turns where thread_uuid = $1 and status = 'queued'`, a.threadUUID).Query(func(rows pgx.Rows) error {
-		_, err := pgx.ForEachRow(rows, []any{&next}, func() error { return nil })
-		return err
-	})
-	err = r.DB.Once(ctx, a.tenantID, &b)
+		orEmpty(a.outcomes), e.reason, a.phases[len(a.phases)-1].FinishedAt, a.threadUUID).QueryRow(func(row pgx.Row) error { return row.Scan(&waiting) })
+	if err = r.DB.Once(ctx, a.tenantID, &b); err == nil && waiting != nil {
+		next = *waiting
+	}
 	return notices, next, err
 }
 

@@ -1,0 +1,25 @@
+package e2e
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What the platform prints to be copied works as it is printed.
+func TestPrintedCommandsWork(t *testing.T) {
+	t.Parallel()
+	p := startPlatform(t) // whose newest thread is the first conversation
+	printed := p.output.String()
+	_, rest, found := strings.Cut(printed, "\nTry it:\n")
+	require.True(t, found, printed)
+	commands, _, found := strings.Cut(rest, "\nCtrl-C stops")
+	require.True(t, found, rest)
+	out, err := exec.Command("bash", "-euo", "pipefail", "-c", commands).CombinedOutput()
+	require.NoError(t, err, "%s\n%s", commands, out)
+	require.Contains(t, string(out), `"agent":{"name":"Ada"}`)
+	require.Contains(t, string(out), `"role":"assistant"`)
+	require.NotContains(t, string(out), "errorType")
+}
