@@ -116,18 +116,20 @@ func lockThread(ctx context.Context, tx pgx.Tx, id string) (standing, error) {
 		public.Prefix, public.Number).QueryRow(func(row pgx.Row) error {
 		return row.Scan(&s.uuid, &s.status, &s.title, &s.metadata, &s.messages, &s.turnNumber, &s.agentID)
 	})
-	b.Queue(`select a.status, a.turns_per_minute, a.turns_per_hour, a.turns_per_day from threads t join agents a on a.tenant_id = t.tenant_id and a.id = t.agent_id
-		where t.prefix = $1 and t.number = $2`, public.Prefix, public.Number).QueryRow(func(row pgx.Row) error {
-		return row.Scan(&s.agent, &s.limits.TurnsPerMinute, &s.limits.TurnsPerHour, &s.limits.TurnsPerDay)
+	// Each kind of unfinished turn has a unique index of its own, so each is asked for by itself; the queued one first, for it may be
+	// claimed until it is locked.
+	b.Queue(`select q.id from thread_turns q where q.status = 'queued'
+		and q.thread_uuid = (select uuid from threads where prefix = $1 and number = $2) for no key update of q`,
+		public.Prefix, public.Number).Query(func(rows pgx.Rows) error {
+		_, err := pgx.ForEachRow(rows, []any{&s.queued}, func() error { return nil })
+		return err
 	})
-	for status, id := range map[Status]*string{Running: &s.running, Queued: &s.queued} { // two statements, for each has a unique index of its own
-		b.Queue(`select r.id from thread_turns r where r.status = '`+string(status)+`'
-			and r.thread_uuid = (select uuid from threads where prefix = $1 and number = $2) for no key update of r`,
-			public.Prefix, public.Number).Query(func(rows pgx.Rows) error {
-			_, err := pgx.ForEachRow(rows, []any{id}, func() error { return nil })
-			return err
-		})
-	}
+	b.Queue(`select a.status, a.turns_per_minute, a.turns_per_hour, a.turns_per_day,
+			coalesce((select r.id::text from thread_turns r where r.thread_uuid = t.uuid and r.status = 'running'), '')
+		from threads t join agents a on a.tenant_id = t.tenant_id and a.id = t.agent_id
+		where t.prefix = $1 and t.number = $2`, public.Prefix, public.Number).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&s.agent, &s.limits.TurnsPerMinute, &s.limits.TurnsPerHour, &s.limits.TurnsPerDay, &s.running)
+	})
 	err := tx.SendBatch(ctx, &b).Close()
 	if errors.Is(err, pgx.ErrNoRows) {
 		return standing{}, fault.Missing("thread")

@@ -221,7 +221,6 @@ create table messages (
   user_id      uuid,             -- who sent it
   created_at   timestamptz not null default clock_timestamp(),
   primary key (tenant_id, thread_uuid, position),
-  unique (tenant_id, id),
   foreign key (tenant_id, thread_uuid) references threads (tenant_id, uuid),
   foreign key (tenant_id, turn_id) references thread_turns (tenant_id, id)
 );

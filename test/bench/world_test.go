@@ -143,8 +143,17 @@ type frame struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-// subscribe listens to threads on one socket until ctx ends.
+// subscribe listens to threads until ctx ends, on as many sockets as it takes: one carries 100 subscriptions.
 func (w *world) subscribe(ctx context.Context, threads []string, selection string, each func(raw json.RawMessage)) error {
+	for some := range slices.Chunk(threads, 100) {
+		if err := w.socket(ctx, some, selection, each); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) socket(ctx context.Context, threads []string, selection string, each func(raw json.RawMessage)) error {
 	auth, _ := json.Marshal(map[string]string{"Authorization": w.token, "host": "localhost"})
 	conn, _, err := websocket.Dial(ctx, "ws"+w.platform.Outputs.APIURL[len("http"):]+"/graphql", &websocket.DialOptions{
 		Subprotocols: []string{"graphql-ws", "header-" + base64.RawURLEncoding.EncodeToString(auth)}})
