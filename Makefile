@@ -40,10 +40,14 @@ test-long: ## Run all tests again with the race detector, the long ones too, the
 	go test -race -tags long -count=1 -timeout 45m ./...
 	@$(MAKE) fuzz
 
+# Before Go 1.27, fuzztime that ends in the middle of an input sometimes fails with "context deadline exceeded" (golang/go#75804). A real
+# failure leaves its input under testdata and says so.
 fuzz: ## Fuzz every fuzz test for FUZZTIME
+	@mkdir -p dist
 	@grep -rEo --include='*_test.go' --exclude-dir=node_modules '^func Fuzz[A-Za-z0-9]+' . | while IFS=: read -r file name; do \
 	  echo "fuzz $${name#func } of $$(dirname "$$file") for $(FUZZTIME)"; \
-	  go test -run '^$$' -fuzz "^$${name#func }\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" </dev/null; \
+	  go test -run '^$$' -fuzz "^$${name#func }\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" </dev/null 2>&1 | tee dist/fuzz.log || \
+	    { grep -q '^ *context deadline exceeded$$' dist/fuzz.log && ! grep -q 'Failing input written' dist/fuzz.log; }; \
 	done
 
 build: ## Build every function for Lambda: dist/<name>.zip, the same bytes each time

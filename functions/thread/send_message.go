@@ -47,8 +47,8 @@ func SendMessage(env *handler.Env) lambda.Handler {
 		if err != nil || repeated {
 			return message, err
 		}
-		notify.Deliver(ctx, db, to, caller.TenantID, asked.Notices...)
-		if err := dispatch(ctx, turn.Dispatch{TenantID: caller.TenantID, TurnID: asked.TurnID}); err != nil {
+		published := notify.Publish(ctx, to, caller.TenantID, asked.Notices...)
+		if err := dispatch(ctx, turn.Dispatch{TenantID: caller.TenantID, TurnID: asked.TurnID, Published: published}); err != nil {
 			slog.WarnContext(ctx, "dispatch failed; the reaper tries again", "tenant_id", caller.TenantID, "turn_id", asked.TurnID, "error", err)
 		}
 		return message, nil

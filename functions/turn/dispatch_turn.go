@@ -23,5 +23,5 @@ func DispatchTurn(env *handler.Env) lambda.Handler {
 		Dispatch: func(ctx context.Context, tenantID, turnID string) error {
 			return dispatch(ctx, turn.Dispatch{TenantID: tenantID, TurnID: turnID})
 		}}
-	return handler.Task(func(ctx context.Context, d turn.Dispatch) error { return runner.Run(ctx, d.TenantID, d.TurnID) })
+	return handler.Task(func(ctx context.Context, d turn.Dispatch) error { return runner.Run(ctx, d) })
 }

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -38,7 +39,7 @@ type Config struct {
 
 	Converse      model.Model                    // tests and benchmarks: answers in place of the Bedrock client
 	Operators     string                         // platform operators' e-mail addresses, comma-separated
-	DatabaseConns int                            // of the platform's pool; default 16
+	DatabaseConns int                            // of the platform's pool; default 4 a processor, at least 8
 	Table         map[string]handler.Constructor // the functions. Required
 	Rows          manifest.Manifest              // the manifest. Required
 	Signal        func(point string)             // tests: crash points of a turn
@@ -88,7 +89,7 @@ func Start(ctx context.Context, c Config) (_ *Platform, err error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	if c.DatabaseConns == 0 {
-		c.DatabaseConns = 16
+		c.DatabaseConns = max(8, 4*runtime.NumCPU())
 	}
 	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
 		return nil, err

@@ -31,21 +31,38 @@ func Queue(b *pgx.Batch, tenantID string, e publish.Event) Notice {
 
 // Deliver publishes committed notices in order and deletes them. What fails stays for Sweep, so it is logged and not an error of the caller's.
 func Deliver(ctx context.Context, db *postgres.DB, to publish.Publisher, tenantID string, notices ...Notice) {
-	if len(notices) == 0 {
-		return
-	}
-	events := make([]publish.Event, len(notices))
 	var b pgx.Batch
-	for i, n := range notices {
-		events[i] = n.Event
-		b.Queue(`delete from notifications where id = $1`, n.ID)
-	}
-	if err := to.Publish(ctx, events...); err != nil {
-		slog.WarnContext(ctx, "publishing failed; the sweep tries again", "tenant_id", tenantID, "error", err)
+	Delete(&b, Publish(ctx, to, tenantID, notices...))
+	if b.Len() == 0 {
 		return
 	}
 	if err := db.OnceRelaxed(ctx, tenantID, &b); err != nil && ctx.Err() == nil { // a process that stops has nothing to warn of: at least once
 		slog.WarnContext(ctx, "a published notification was not deleted; it will be published again", "tenant_id", tenantID, "error", err)
+	}
+}
+
+// Publish is the first half of Deliver. It returns the ids of what was published, for somebody to Delete in a transaction of theirs; until
+// then Sweep may publish it again.
+func Publish(ctx context.Context, to publish.Publisher, tenantID string, notices ...Notice) (published []string) {
+	if len(notices) == 0 {
+		return nil
+	}
+	events := make([]publish.Event, len(notices))
+	for i, n := range notices {
+		events[i] = n.Event
+		published = append(published, n.ID)
+	}
+	if err := to.Publish(ctx, events...); err != nil {
+		slog.WarnContext(ctx, "publishing failed; the sweep tries again", "tenant_id", tenantID, "error", err)
+		return nil
+	}
+	return published
+}
+
+// Delete adds the end of published notices to a batch.
+func Delete(b *pgx.Batch, published []string) {
+	for _, id := range published {
+		b.Queue(`delete from notifications where id = $1`, id)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/validator/rules"
 
 	"github.com/agentplatform/agentplatform/pkg/publish"
 )
@@ -74,7 +75,7 @@ func TestAppSyncRequestsAreValidSignedAndComplete(t *testing.T) {
 	for i, e := range events {
 		var r request
 		require.NoError(t, json.Unmarshal(bodies[i], &r))
-		document, errs := gqlparser.LoadQuery(sdl, r.Query)
+		document, errs := gqlparser.LoadQueryWithRules(sdl, r.Query, rules.NewDefaultRules())
 		require.Empty(t, errs)
 		require.Len(t, document.Operations, 1)
 		field := document.Operations[0].SelectionSet[0].(*ast.Field)

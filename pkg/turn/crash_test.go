@@ -53,7 +53,7 @@ func victim() {
 			select {}
 		}
 	}
-	check(runner.Run(ctx, os.Getenv(victimTenant), os.Getenv(victimTurn)))
+	check(runner.Run(ctx, turn.Dispatch{TenantID: os.Getenv(victimTenant), TurnID: os.Getenv(victimTurn)}))
 }
 
 func check(err error) {

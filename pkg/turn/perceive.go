@@ -10,6 +10,7 @@ import (
 
 	"github.com/agentplatform/agentplatform/pkg/ident"
 	"github.com/agentplatform/agentplatform/pkg/model"
+	"github.com/agentplatform/agentplatform/pkg/notify"
 	"github.com/agentplatform/agentplatform/pkg/postgres"
 	"github.com/agentplatform/agentplatform/pkg/thread"
 )
@@ -47,7 +48,8 @@ type agentContext struct {
 // perceive claims the turn and assembles its context, in one transaction and one round trip: the claim, the agent, the thread's history
 // up to this turn, the steps of earlier attempts, and the first step if there is none. A turn is claimed when it is queued and its thread
 // is idle, or when its lease ran out.
-func (r *Runner) perceive(ctx context.Context, tenantID, turnID string) (*attempt, error) {
+func (r *Runner) perceive(ctx context.Context, d Dispatch) (*attempt, error) {
+	tenantID, turnID := d.TenantID, d.TurnID
 	a := &attempt{tenantID: tenantID, turnID: turnID, lease: ident.New()}
 	a.phases.begin(Perception)
 	var earlier phases
@@ -80,6 +82,7 @@ func (r *Runner) perceive(ctx context.Context, tenantID, turnID string) (*attemp
 	})
 	a.queueHistory(&b)
 	a.journal.queue(&b, turnID)
+	notify.Delete(&b, d.Published)
 
 	err := r.DB.Once(ctx, tenantID, &b)
 	if postgres.IsUnique(err, "thread_turns_running") || err == nil && !claimed {

@@ -39,7 +39,7 @@ func TestConcurrentSendersAndDispatchers(t *testing.T) {
 	th := w.open()
 	var g errgroup.Group
 	w.runner.Dispatch = func(ctx context.Context, tenantID, turnID string) error {
-		g.Go(func() error { return w.runner.Run(t.Context(), tenantID, turnID) })
+		g.Go(func() error { return w.runner.Run(t.Context(), turn.Dispatch{TenantID: tenantID, TurnID: turnID}) })
 		return nil
 	}
 	var start sync.WaitGroup
@@ -54,7 +54,9 @@ func TestConcurrentSendersAndDispatchers(t *testing.T) {
 			notify.Deliver(t.Context(), w.db.App, w.events, w.TenantID, asked.Notices...)
 			var twice errgroup.Group // a dispatch may arrive twice
 			for range 2 {
-				twice.Go(func() error { return w.runner.Run(t.Context(), w.TenantID, asked.TurnID) })
+				twice.Go(func() error {
+					return w.runner.Run(t.Context(), turn.Dispatch{TenantID: w.TenantID, TurnID: asked.TurnID})
+				})
 			}
 			return twice.Wait()
 		})
@@ -99,7 +101,7 @@ func TestLostLease(t *testing.T) {
 	th := w.open()
 	asked := w.ask(th.ID, "Hello")
 	done := make(chan error, 1)
-	go func() { done <- w.runner.Run(t.Context(), w.TenantID, asked.TurnID) }()
+	go func() { done <- w.runner.Run(t.Context(), turn.Dispatch{TenantID: w.TenantID, TurnID: asked.TurnID}) }()
 	<-asking
 	w.run(asked.TurnID) // the lease holds
 	require.Len(t, w.messages(th), 1)
@@ -123,7 +125,7 @@ func TestATurnThatKeepsDyingFails(t *testing.T) {
 	for range 3 {
 		ctx, cancel := context.WithCancel(t.Context())
 		w.runner.Signal = func(string) { cancel() } // the process stops in the middle of the turn
-		require.NoError(t, w.runner.Run(ctx, w.TenantID, asked.TurnID))
+		require.NoError(t, w.runner.Run(ctx, turn.Dispatch{TenantID: w.TenantID, TurnID: asked.TurnID}))
 		require.Equal(t, turn.Running, w.turn(asked.TurnID).Status)
 		w.expireLeases()
 	}

@@ -27,8 +27,8 @@ func TestTurnLeavesReplyRecordAndEvents(t *testing.T) {
 	th := w.open()
 	asked := w.ask(th.ID, "Hello")
 	require.Equal(t, turn.Queued, w.turn(asked.TurnID).Status)
-	notify.Deliver(t.Context(), w.db.App, w.events, w.TenantID, asked.Notices...)
-	w.run(asked.TurnID)
+	published := notify.Publish(t.Context(), w.events, w.TenantID, asked.Notices...)
+	require.NoError(t, w.runner.Run(t.Context(), turn.Dispatch{TenantID: w.TenantID, TurnID: asked.TurnID, Published: published}))
 
 	messages := w.messages(th)
 	require.Len(t, messages, 2)
@@ -184,7 +184,7 @@ func TestMessagesQueueBehindTheRunningTurn(t *testing.T) {
 	th := w.open()
 	first := w.ask(th.ID, "one")
 	done := make(chan error, 1)
-	go func() { done <- w.runner.Run(t.Context(), w.TenantID, first.TurnID) }()
+	go func() { done <- w.runner.Run(t.Context(), turn.Dispatch{TenantID: w.TenantID, TurnID: first.TurnID}) }()
 	<-asking
 	second, third := w.ask(th.ID, "two"), w.ask(th.ID, "three")
 	require.Equal(t, second.TurnID, third.TurnID)
@@ -221,7 +221,7 @@ func TestInterruptKeepsWhatWasSaid(t *testing.T) {
 	th := w.open()
 	first := w.ask(th.ID, "Tell me a story")
 	done := make(chan error, 1)
-	go func() { done <- w.runner.Run(t.Context(), w.TenantID, first.TurnID) }()
+	go func() { done <- w.runner.Run(t.Context(), turn.Dispatch{TenantID: w.TenantID, TurnID: first.TurnID}) }()
 	<-said
 	second, err := w.send(th.ID, "stop", turn.Interrupt)
 	require.NoError(t, err)

@@ -17,8 +17,9 @@ import (
 
 // Dispatch is the payload that starts a queued turn.
 type Dispatch struct {
-	TenantID string `json:"tenantId"`
-	TurnID   string `json:"turnId"`
+	TenantID  string   `json:"tenantId"`
+	TurnID    string   `json:"turnId"`
+	Published []string `json:"published,omitempty"` // notices that the sender has published: the claim deletes them along the way
 }
 
 // DefaultRuntime is the runtime selector of the runtime in this package.
@@ -44,8 +45,9 @@ var (
 
 // Run takes a queued turn, or one whose attempt died, to its end. Nothing to do is not an error. An error means that the turn goes on
 // later, by whoever takes its lease; a turn that fails for good is recorded as failed and is not an error.
-func (r *Runner) Run(ctx context.Context, tenantID, turnID string) error {
-	a, err := r.perceive(ctx, tenantID, turnID)
+func (r *Runner) Run(ctx context.Context, d Dispatch) error {
+	tenantID, turnID := d.TenantID, d.TurnID
+	a, err := r.perceive(ctx, d)
 	if errors.Is(err, errNotDue) {
 		return nil
 	}

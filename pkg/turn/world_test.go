@@ -89,7 +89,7 @@ func (w *world) ask(threadID, body string) turn.Asked {
 
 func (w *world) run(turnID string) {
 	w.t.Helper()
-	require.NoError(w.t, w.runner.Run(w.t.Context(), w.TenantID, turnID))
+	require.NoError(w.t, w.runner.Run(w.t.Context(), turn.Dispatch{TenantID: w.TenantID, TurnID: turnID}))
 }
 
 func (w *world) turn(id string) turn.Turn {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -82,9 +83,9 @@ func (r *runner) start(command string) (out string, err error) {
 	}
 	cmd := exec.Command("bash", "-c", "exec "+envPrefix(command))
 	cmd.Dir = r.tree
-	cmd.Env = append(r.env, "PORT="+r.port, "TLS_PORT="+r.tls)
+	cmd.Env = append(slices.Clone(r.env), "PORT="+r.port, "TLS_PORT="+r.tls)
 	if r.platform != nil {
-		cmd.Env = append(r.env, "PORT=0", "TLS_PORT=0", "DATA_DIR="+filepath.Join(r.scratch, "other"))
+		cmd.Env = append(slices.Clone(r.env), "PORT=0", "TLS_PORT=0", "DATA_DIR="+filepath.Join(r.scratch, "other"))
 	}
 	proc, err := launch(cmd)
 	if err != nil {
@@ -143,7 +144,7 @@ func (r *runner) shell() (*shell, error) {
 	cmd := exec.Command("bash", "--noprofile", "--norc")
 	cmd.Dir, cmd.ExtraFiles = r.tree, []*os.File{w}
 	// A platform that a command starts on its own finds free ports and an empty folder.
-	cmd.Env = append(r.env, "PORT=0", "TLS_PORT=0", "DATA_DIR="+filepath.Join(dir, "data"))
+	cmd.Env = append(slices.Clone(r.env), "PORT=0", "TLS_PORT=0", "DATA_DIR="+filepath.Join(dir, "data"))
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -165,12 +166,13 @@ func (s *shell) run(commands string) (out string, err error) {
 	}
 	overdue := time.AfterFunc(stepTime, func() { s.signal(syscall.SIGKILL) })
 	status, err := s.results.ReadString('\n')
-	if !overdue.Stop() {
+	switch {
+	case !overdue.Stop():
 		err = fmt.Errorf("took longer than %s", stepTime)
-	} else if err != nil { // set -e has ended the shell
+	case err != nil: // set -e has ended the shell
 		<-s.done
 		err = fmt.Errorf("exit status %d", s.cmd.ProcessState.ExitCode())
-	} else if status != "0\n" {
+	case status != "0\n":
 		err = errors.New("exit status " + strings.TrimSpace(status))
 	}
 	text, readErr := os.ReadFile(printed)

@@ -109,8 +109,11 @@ func (s *script) ask(ts *testscript.TestScript, query string, v vars) error {
 // graphql QUERY [name=text] [name:=json] …
 func (s *script) graphql(ts *testscript.TestScript, args []string) error {
 	v, rest, err := variables(args[1:])
-	if err != nil || len(rest) > 0 {
-		return fmt.Errorf("want name=text or name:=json, have %q (%v)", rest, err)
+	if err != nil {
+		return err
+	}
+	if len(rest) > 0 {
+		return fmt.Errorf("want name=text or name:=json, have %q", rest)
 	}
 	return s.ask(ts, args[0], v)
 }
@@ -149,8 +152,11 @@ func (s *script) keep(ts *testscript.TestScript, args []string) error {
 // open NAME [field=text] …: opens a thread, $NAME is its id.
 func (s *script) open(ts *testscript.TestScript, args []string) error {
 	input, rest, err := variables(args[1:])
-	if err != nil || len(rest) > 0 {
-		return fmt.Errorf("want field=text, have %q (%v)", rest, err)
+	if err != nil {
+		return err
+	}
+	if len(rest) > 0 {
+		return fmt.Errorf("want field=text, have %q", rest)
 	}
 	if err := s.ask(ts, `mutation ($input: CreateThreadInput!) { createThread(input: $input) { id prefix status channel title } }`, vars{"input": input}); err != nil {
 		return err
