@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"reflect"
 
 	"github.com/aws/aws-lambda-go/lambda"
 
@@ -53,13 +54,24 @@ func Batch[S, A, R any](run func(ctx context.Context, sources []S, args A) ([]R,
 	return resolver(func(ctx context.Context, events []Event) []Answer {
 		answers := make([]Answer, len(events))
 		results, err := batch(ctx, events, run)
+		encoded := map[any]Answer{} // parents that share a result, as the threads of one agent do, share its encoding
+		pointers := reflect.TypeFor[R]().Kind() == reflect.Pointer
 		for i, e := range events {
+			if err == nil && pointers {
+				if a, ok := encoded[results[i]]; ok {
+					answers[i] = a
+					continue
+				}
+			}
 			answers[i] = answer(e, func() (any, error) {
 				if err != nil {
 					return nil, err
 				}
 				return results[i], nil
 			})
+			if err == nil && pointers {
+				encoded[results[i]] = answers[i]
+			}
 		}
 		return answers
 	})
@@ -132,13 +144,15 @@ func decode[A any](raw json.RawMessage) (A, error) {
 	return args, nil
 }
 
-// Join puts what a batch read by id into the order of ids; what is not there is nil.
+// Join puts what a batch read by id into the order of ids; what is not there is nil, and the same id is the same pointer.
 func Join[V any](ids []string, byID map[string]V) []*V {
+	pointers := make(map[string]*V, len(byID))
+	for id, v := range byID {
+		pointers[id] = &v
+	}
 	out := make([]*V, len(ids))
 	for i, id := range ids {
-		if v, ok := byID[id]; ok {
-			out[i] = &v
-		}
+		out[i] = pointers[id]
 	}
 	return out
 }

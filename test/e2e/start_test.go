@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"slices"
 	"strings"
 	"testing"
 
@@ -174,6 +175,6 @@ func hidden(t testing.TB, cmd *exec.Cmd, folders []string) *exec.Cmd {
 		script += "mount -t tmpfs none '" + dir + "' && "
 	}
 	wrapped := exec.Command("unshare", append(args, "sh", "-c", script+`PATH=/nowhere && exec "$0" --once`, cmd.Path)...)
-	wrapped.Env = append(cmd.Env, "PATH="+os.Getenv("PATH")) // the shell's, until then
+	wrapped.Env = append(slices.Clone(cmd.Env), "PATH="+os.Getenv("PATH")) // the shell's, until then
 	return wrapped
 }
