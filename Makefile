@@ -46,7 +46,7 @@ fuzz: ## Fuzz every fuzz test for FUZZTIME
 	@mkdir -p dist
 	@grep -rEo --include='*_test.go' --exclude-dir=node_modules '^func Fuzz[A-Za-z0-9]+' . | while IFS=: read -r file name; do \
 	  echo "fuzz $${name#func } of $$(dirname "$$file") for $(FUZZTIME)"; \
-	  go test -run '^$$' -fuzz "^$${name#func }\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" </dev/null 2>&1 | tee dist/fuzz.log || \
+	  go test -run '^$$' -fuzz "^$${name#func }\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "$$(dirname "$$file")" </dev/null 2>&1 | tee dist/fuzz.log || \
 	    { grep -q '^ *context deadline exceeded$$' dist/fuzz.log && ! grep -q 'Failing input written' dist/fuzz.log; }; \
 	done
 
