@@ -210,7 +210,7 @@ func TestErrors(t *testing.T) {
 		err := exec(user, tenant, ident.New(), text, "owner")
 		require.Equal(t, fault.ValidationError, fault.From(err).Type, "%q: %v", text, err)
 	}
-	err = exec(`insert into notifications (tenant_id, id, event) values ($1, $2, $3)`, tenant, ident.New(), `"\u0000"`)
+	err = exec(`select $1::text::jsonb`, `"\u0000"`)
 	require.Equal(t, fault.ValidationError, fault.From(err).Type)
 
 	_, err = postgres.Open(ctx, postgres.Config{URL: "postgres://app:hunter2@host:notaport/"})

@@ -76,7 +76,7 @@ func Request(ctx context.Context, tx pgx.Tx, tenantID string, a Ask) (Asked, err
 		values ($1, $2, $3, $4, 'user', $5, $6, $7, $8, $9, $10)`,
 		tenantID, m.ID, s.uuid, s.messages+1, m.Body, m.TokenCount, turnID, s.turnNumber, a.UserID, m.CreatedAt)
 	updated := ident.Now()
-	b.Queue(`update threads set message_count = message_count + 1, turn_count = $2, token_count = token_count + $3, status = 'open', updated_at = $4 where uuid = $1`,
+	b.Queue(`update threads set message_count = message_count + 1, turn_count = $2, token_count = token_count + $3, status = 'open', updated_at = greatest(updated_at, $4) where uuid = $1`,
 		s.uuid, s.turnNumber, m.TokenCount, updated)
 
 	asked := Asked{Message: m, TurnID: turnID}

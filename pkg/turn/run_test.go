@@ -165,6 +165,27 @@ func TestTurnFailsWithAReason(t *testing.T) {
 	}
 }
 
+// A model may say anything that JSON can spell.
+func TestModelSaysNUL(t *testing.T) {
+	calls := 0
+	w := newWorld(t, script(func(_ context.Context, r model.Request, s model.Stream) (model.Response, error) {
+		if calls++; calls == 1 {
+			return callTool("read_thread", `{"threadId":"\u0000"}`), nil
+		}
+		return say(s, "be\x00fore", "\x00", "hand"), nil
+	}))
+	th := w.open()
+	asked := w.ask(th.ID, "Hello")
+	w.run(asked.TurnID)
+	require.Equal(t, turn.Succeeded, w.turn(asked.TurnID).Status)
+	require.Equal(t, thread.ToolError, w.turn(asked.TurnID).ToolOutcomes[0].Status)
+	reply := w.messages(th)[1]
+	require.Equal(t, "beforehand", reply.Body)
+	require.Equal(t, `{"threadId":"\u0000"}`, reply.ToolCalls[0].Input)
+	text, _, _ := w.events.streamed()
+	require.Equal(t, "beforehand", text[reply.ID])
+}
+
 // A message that comes while a turn runs is answered by the next turn, and the model sees the conversation in turn order.
 func TestMessagesQueueBehindTheRunningTurn(t *testing.T) {
 	asking, answer := make(chan struct{}), make(chan struct{})

@@ -47,10 +47,14 @@ func newStream(ctx context.Context, to publish.Publisher, a *attempt) *stream {
 	return s
 }
 
-// Text is the next piece of the model's answer.
+// Text is the next piece of the model's answer. A message holds no NUL, so neither does what is streamed of it.
 func (s *stream) Text(delta string) {
+	delta = strings.ReplaceAll(delta, "\x00", "")
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if delta == "" {
+		return
+	}
 	if s.repeated >= 0 {
 		if delta = s.swallow(delta); delta == "" {
 			return

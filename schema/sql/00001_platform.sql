@@ -182,14 +182,14 @@ create table thread_turns (
   lease_id            uuid,        -- of the attempt that runs it; whoever holds another one may not write
   lease_until         timestamptz, -- while queued: when the reaper may look at it
   interrupt           boolean not null default false,
-  phases              jsonb not null default '[]',
+  phases              json not null default '[]', -- json, here and below: given back as it was, and a model or tool may say \u0000
   model               text,
   input_tokens        bigint not null default 0,
   output_tokens       bigint not null default 0,
   cost_micros         bigint,      -- millionths of a US dollar; null: price unknown
-  tool_outcomes       jsonb not null default '[]',
-  guardrail_decisions jsonb not null default '[]',
-  evaluator_scores    jsonb not null default '[]',
+  tool_outcomes       json not null default '[]',
+  guardrail_decisions json not null default '[]',
+  evaluator_scores    json not null default '[]',
   error               text,
   queued_at           timestamptz not null default clock_timestamp(),
   started_at          timestamptz,
@@ -212,8 +212,8 @@ create table messages (
   position     integer not null, -- in the thread, from 1
   role         message_role not null,
   body         text not null,
-  tool_calls   jsonb,
-  tool_results jsonb,
+  tool_calls   json,
+  tool_results json,
   token_count  integer not null default 0,
   model        text,
   turn_id      uuid,             -- that answers (user) or wrote (assistant) it
@@ -236,7 +236,7 @@ create table turn_steps (
   kind        step_kind not null,
   name        text not null,    -- the model's or the tool's
   status      step_status not null default 'started',
-  response    jsonb,
+  response    json,
   started_at  timestamptz not null default clock_timestamp(),
   finished_at timestamptz,
   primary key (tenant_id, turn_id, number),
@@ -273,7 +273,7 @@ select protect_tenant('client_tokens');
 create table notifications (
   tenant_id  uuid not null,
   id         uuid not null,
-  event      jsonb not null,
+  event      json not null,
   created_at timestamptz not null default now(),
   primary key (tenant_id, id)
 );
