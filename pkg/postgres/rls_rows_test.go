@@ -153,7 +153,7 @@ func (g *generator) value(c column) any {
 		return time.Now().UTC()
 	case "bytea":
 		return `\x01`
-	case "jsonb":
+	case "json", "jsonb":
 		return map[string]any{}
 	case "text[]":
 		return []string{}
