@@ -136,6 +136,7 @@ func text(s *string) string {
 // announce prints where everything is and a command to copy.
 func announce(p *local.Platform) {
 	o := p.Outputs
+	quoted, _ := json.Marshal(p.Password) // a string
 	fmt.Printf(`web app     %s
 API         %s/graphql
 AppSync     %s/graphql
@@ -147,10 +148,10 @@ password: %s
 Try it:
 
   TOKEN=$(curl -s %[2]s/ -H 'Content-Type: application/x-amz-json-1.1' -H 'X-Amz-Target: AWSCognitoIdentityProviderService.InitiateAuth' \
-    -d '{"AuthFlow":"USER_PASSWORD_AUTH","ClientId":"%[7]s","AuthParameters":{"USERNAME":"%[8]s","PASSWORD":"%[6]s"}}' | sed 's/.*"IdToken":"\([^"]*\)".*/\1/')
+    -d '{"AuthFlow":"USER_PASSWORD_AUTH","ClientId":"%[7]s","AuthParameters":{"USERNAME":"%[8]s","PASSWORD":%[9]s}}' | sed 's/.*"IdToken":"\([^"]*\)".*/\1/')
   curl -s %[2]s/graphql -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \
     -d '{"query":"{ listThreads(limit: 5) { items { id title status agent { name } messages(limit: 2) { items { role body } } } } }"}'
 
 Ctrl-C stops the platform; its data stays.
-`, o.WebAppURL, o.APIURL, o.AppSyncURL, o.RealtimeURL, o.APIURL, p.Password, o.ClientID, firstUser)
+`, o.WebAppURL, o.APIURL, o.AppSyncURL, o.RealtimeURL, o.APIURL, p.Password, o.ClientID, firstUser, quoted)
 }

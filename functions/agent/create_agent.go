@@ -22,7 +22,7 @@ func CreateAgent(env *handler.Env) lambda.Handler {
 		} `json:"input"`
 	}
 	return handler.Resolver(func(ctx context.Context, a args) (created agent.Agent, err error) {
-		caller, err := tenant.Manager(ctx)
+		caller, err := tenant.OwnerOrAdmin(ctx)
 		if err != nil {
 			return agent.Agent{}, err
 		}

@@ -19,7 +19,7 @@ func UpdateAgent(env *handler.Env) lambda.Handler {
 		Input agent.Fields `json:"input"`
 	}
 	return handler.Resolver(func(ctx context.Context, a args) (updated agent.Agent, err error) {
-		caller, err := tenant.Manager(ctx)
+		caller, err := tenant.OwnerOrAdmin(ctx)
 		if err != nil {
 			return agent.Agent{}, err
 		}

@@ -58,10 +58,3 @@ func templateFor(ctx context.Context, tx pgx.Tx, chosen string) (string, error) 
 	}
 	return id, err
 }
-
-// CreateDefaultTemplate gives a new tenant its first template.
-func CreateDefaultTemplate(ctx context.Context, tx pgx.Tx, tenantID, modelID string, tools []string) error {
-	_, err := tx.Exec(ctx, `insert into agent_templates (tenant_id, id, name, model_id, tools, is_default) values ($1, $2, 'Default', $3, $4, true)`,
-		tenantID, ident.New(), modelID, tools)
-	return err
-}

@@ -25,7 +25,7 @@ func Schedule(run func(ctx context.Context) error) lambda.Handler {
 }
 
 // Trigger adapts a function that is called with an event and answers with one, for example the identity pool's triggers.
-func Trigger[E any](run func(ctx context.Context, event E) (E, error)) lambda.Handler {
+func Trigger[E, A any](run func(ctx context.Context, event E) (A, error)) lambda.Handler {
 	return trigger(func(ctx context.Context, raw []byte) ([]byte, error) {
 		var event E
 		if err := json.Unmarshal(raw, &event); err != nil {
@@ -41,17 +41,7 @@ func Trigger[E any](run func(ctx context.Context, event E) (E, error)) lambda.Ha
 
 // HTTP adapts a function behind an HTTP API (payload format 2.0).
 func HTTP(run func(ctx context.Context, r events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error)) lambda.Handler {
-	return trigger(func(ctx context.Context, raw []byte) ([]byte, error) {
-		var r events.APIGatewayV2HTTPRequest
-		if err := json.Unmarshal(raw, &r); err != nil {
-			return nil, err
-		}
-		answer, err := run(ctx, r)
-		if err != nil {
-			return nil, err
-		}
-		return json.Marshal(answer)
-	})
+	return Trigger(run)
 }
 
 type task func(ctx context.Context, payload []byte) error

@@ -32,25 +32,27 @@ func openDatabase(ctx context.Context, c Config, s *secrets) (_ *database, err e
 			err = errors.Join(err, d.close(ctx))
 		}
 	}()
-	admin, at, reach := c.DatabaseURL, credentials(c.DatabaseURL), credentials(c.DatabaseURL)
+	owner, at, reach := c.DatabaseURL, credentials(c.DatabaseURL), credentials(c.DatabaseURL)
 	if c.DatabaseURL == "" {
 		d.server, err = embedded.Start(ctx, embedded.Config{Dir: filepath.Join(c.Dir, "postgres"), Password: s.get("POSTGRES_PASSWORD"), Durable: true, Log: c.Log})
 		if err != nil {
 			return nil, err
 		}
-		admin = d.server.URL(embedded.Superuser, s.get("POSTGRES_PASSWORD"), embedded.Database)
+		owner = d.server.URL(embedded.Superuser, s.get("POSTGRES_PASSWORD"), embedded.Database)
 		at = func(role, password string) string { return d.server.URL(role, password, embedded.Database) }
 		reach = func(role, password string) string { return d.server.TCPURL(role, password, embedded.Database) }
 	}
-	if err := migrate.Up(ctx, admin, schema.SQL); err != nil {
+	if err := migrate.Up(ctx, owner, schema.SQL); err != nil {
 		return nil, err
 	}
 	passwords := map[string]string{"agentplatform_app": s.get("POSTGRES_APP_PASSWORD"), "agentplatform_reader": s.get("POSTGRES_READER_PASSWORD")}
-	if err := migrate.SetPasswords(ctx, admin, passwords); err != nil {
+	if err := migrate.SetPasswords(ctx, owner, passwords); err != nil {
 		return nil, err
 	}
-	if err := releaseTurns(ctx, admin); err != nil {
-		return nil, err
+	if d.server != nil {
+		if err := releaseTurns(ctx, owner); err != nil {
+			return nil, err
+		}
 	}
 	d.readerURL = reach("agentplatform_reader", passwords["agentplatform_reader"])
 	if d.app, err = postgres.Open(ctx, postgres.Config{URL: at("agentplatform_app", passwords["agentplatform_app"]), MaxConns: c.DatabaseConns}); err != nil {
@@ -72,10 +74,10 @@ func credentials(base string) func(role, password string) string {
 	}
 }
 
-// releaseTurns frees the leases of turns that were running when the platform last ended: on one machine nobody else can hold them. It
-// takes a superuser to see all tenants' rows; without one the leases run out by themselves.
-func releaseTurns(ctx context.Context, admin string) error {
-	conn, err := pgx.Connect(ctx, admin)
+// releaseTurns frees the leases of turns that were running when the platform last ended: in a database of its own nobody else can hold
+// them. On another one they run out by themselves.
+func releaseTurns(ctx context.Context, owner string) error {
+	conn, err := pgx.Connect(ctx, owner)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -119,6 +120,9 @@ func Start(ctx context.Context, c Config) (_ *Platform, err error) {
 func (p *Platform) openSecrets() (err error) {
 	if p.secrets, err = openSecrets(p.config.Dir); err != nil {
 		return err
+	}
+	if strings.ContainsAny(p.config.Password, "'\r\n") {
+		return errors.New("LOCAL_PASSWORD must not hold quotes (') or line ends; choose another one")
 	}
 	if p.config.Password != "" {
 		p.secrets.values["LOCAL_PASSWORD"] = p.config.Password

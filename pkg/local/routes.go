@@ -90,7 +90,7 @@ func (h *graphQL) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Access-Control-Allow-Headers", "*, authorization, content-type, x-amz-user-agent, x-amz-date, x-api-key")
 	header.Set("Access-Control-Allow-Methods", "POST, OPTIONS")
 	switch {
-	case strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
+	case realtime.Wanted(r):
 		h.sockets.ServeHTTP(w, r)
 	case r.Method == http.MethodOptions:
 		w.WriteHeader(http.StatusNoContent)

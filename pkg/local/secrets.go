@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -38,7 +39,7 @@ func openSecrets(dir string) (*secrets, error) {
 		if !ok {
 			return nil, fmt.Errorf("%s: line %d is not NAME=value; mend it, or remove the data directory to start anew", s.path, n)
 		}
-		s.values[name] = value
+		s.values[name] = strings.TrimSuffix(strings.TrimPrefix(value, "'"), "'")
 	}
 	return s, lines.Err()
 }
@@ -59,11 +60,18 @@ func (s *secrets) save() error {
 	b.WriteString("# Secrets of this local platform. Made once; remove the data directory to get new ones.\n")
 	for _, name := range secretNames {
 		if v := s.values[name]; v != "" {
-			fmt.Fprintf(&b, "%s=%s\n", name, v)
+			if plain.MatchString(v) {
+				fmt.Fprintf(&b, "%s=%s\n", name, v)
+			} else {
+				fmt.Fprintf(&b, "%s='%s'\n", name, v) // a shell may source the file
+			}
 		}
 	}
 	return writeFile(s.path, []byte(b.String()), 0o600)
 }
+
+// plain needs no quotes in a shell.
+var plain = regexp.MustCompile(`^[\w.@%+/-]+$`)
 
 var secretNames = []string{
 	"LOCAL_PASSWORD", "API_AUTH_SECRET", "PAGE_TOKEN_KEY",

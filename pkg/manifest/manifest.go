@@ -13,7 +13,7 @@ import (
 
 // Row is one function.
 type Row struct {
-	Name     string   `json:"name"`               // folder, zip, table entry and Lambda suffix: "thread-send-message"
+	Name     string   `json:"name"`               // folder, zip, table entry and Lambda suffix: "send-message"
 	Package  string   `json:"package"`            // folder under functions/: "thread"
 	On       []string `json:"on"`                 // what calls it: `graphql Mutation.sendMessage`, `http POST /graphql`, `schedule rate(1 minute)`, `invoke`, `trigger cognito:pre-token`
 	Auth     Auth     `json:"auth"`               // who may call it
@@ -24,7 +24,7 @@ type Row struct {
 	Batch    bool     `json:"batch,omitempty"`    // the resolver answers a list of events at once (BatchInvoke)
 }
 
-// Auth is who may call a function; the gateway in front of it enforces it, the handler narrows it by role.
+// Auth is who may call a function. The gateway in front of it verifies the token; operators and roles are checked by the handler.
 type Auth string
 
 // The callers a row can name.

@@ -6,6 +6,8 @@ package notify
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -87,21 +89,30 @@ func Sweep(ctx context.Context, db *postgres.DB, to publish.Publisher, age time.
 	})
 	delivered := 0
 	for tenantID, ids := range stale {
-		var notices []Notice
-		rows, err := db.In(tenantID).Query(ctx, `select id, event::text from notifications where id = any($1::uuid[]) order by id`, ids)
-		if err != nil {
-			return delivered, err
-		}
-		var id, event string
-		if _, err := pgx.ForEachRow(rows, []any{&id, &event}, func() error {
-			e, err := publish.Decode([]byte(event))
-			notices = append(notices, Notice{id, e})
-			return err
-		}); err != nil {
-			return delivered, err
-		}
+		notices, failed := read(ctx, db, tenantID, ids)
+		err = errors.Join(err, failed) // other tenants must not wait for it
 		Deliver(ctx, db, to, tenantID, notices...)
 		delivered += len(notices)
 	}
 	return delivered, err
+}
+
+// read gets a tenant's stored notices; one that cannot be read is reported and keeps the others from nothing.
+func read(ctx context.Context, db *postgres.DB, tenantID string, ids []string) (notices []Notice, err error) {
+	rows, err := db.In(tenantID).Query(ctx, `select id, event::text from notifications where id = any($1::uuid[]) order by id`, ids)
+	if err != nil {
+		return nil, err
+	}
+	var unreadable error
+	var id, event string
+	_, err = pgx.ForEachRow(rows, []any{&id, &event}, func() error {
+		e, err := publish.Decode([]byte(event))
+		if err != nil {
+			unreadable = errors.Join(unreadable, fmt.Errorf("notification %s: %w", id, err))
+			return nil
+		}
+		notices = append(notices, Notice{id, e})
+		return nil
+	})
+	return notices, errors.Join(err, unreadable)
 }

@@ -25,7 +25,6 @@ type Caller struct {
 	TenantID      string // empty: a valid token of somebody without a tenant
 	TenantSlug    string
 	UserID        string // users.id
-	Subject       string // the identity pool's own id of the user
 	Email         string
 	EmailVerified bool
 	Role          Role
@@ -48,8 +47,8 @@ func From(ctx context.Context) (Caller, error) {
 	return c, nil
 }
 
-// Manager is From for operations that only the tenant's owner and admins may call.
-func Manager(ctx context.Context) (Caller, error) {
+// OwnerOrAdmin is From for operations that only the tenant's owner and admins may call.
+func OwnerOrAdmin(ctx context.Context) (Caller, error) {
 	c, err := From(ctx)
 	if err != nil {
 		return Caller{}, err

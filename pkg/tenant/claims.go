@@ -9,7 +9,6 @@ func (c Claims) Caller() Caller {
 		TenantID:      c.text("custom:tenant_id"),
 		TenantSlug:    c.text("custom:tenant_slug"),
 		UserID:        c.text("custom:user_id"),
-		Subject:       c.text("sub"),
 		Email:         c.text("email"),
 		EmailVerified: c["email_verified"] == true || c["email_verified"] == "true",
 		Role:          Role(c.text("custom:role")),

@@ -99,7 +99,7 @@ func (r *Runner) call(ctx context.Context, a *attempt, use model.ToolUse, resume
 	case !known:
 		return fail(thread.ToolError, fmt.Sprintf("there is no tool %q", use.Name))
 	case resumed && !t.Idempotent:
-		return fail(thread.ToolError, "interrupted, outcome unknown")
+		return fail(thread.ToolError, "stopped before its end, outcome unknown")
 	}
 	timeout := t.Timeout
 	if timeout == 0 {

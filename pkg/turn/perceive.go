@@ -71,6 +71,7 @@ func (r *Runner) perceive(ctx context.Context, d Dispatch) (*attempt, error) {
 			insert into turn_steps (tenant_id, turn_id, number, kind, name) select tenant_id, id, 1, 'model', model_id from context on conflict do nothing)
 		select thread_uuid, agent_id, attempts, phases, prefix, number, name, system_prompt, model_id, runtime, tools from context`,
 		turnID, a.lease, Lease, a.phases[0].StartedAt).Query(func(rows pgx.Rows) error {
+		claimed = false // the batch may be run again
 		var public ident.Thread
 		_, err := pgx.ForEachRow(rows, []any{&a.threadUUID, &a.agentID, &a.number, &earlier, &public.Prefix, &public.Number,
 			&a.agent.name, &a.agent.systemPrompt, &a.agent.modelID, &a.agent.runtime, &a.agent.tools}, func() error {
@@ -93,7 +94,7 @@ func (r *Runner) perceive(ctx context.Context, d Dispatch) (*attempt, error) {
 }
 
 // queueHistory asks for the conversation as this turn must see it: turn by turn, so that a message which arrived while an earlier turn
-// ran comes behind that turn's reply; nothing of later turns; the newest messages that fit the token budget.
+// ran comes behind that turn's reply; nothing of later turns; the newest messages that fit the token budget, and the newest in any case.
 func (a *attempt) queueHistory(b *pgx.Batch) {
 	b.Queue(`select role, body from (
 			select m.*, sum(token_count) over (order by position desc) as tokens from (
@@ -101,7 +102,7 @@ func (a *attempt) queueHistory(b *pgx.Batch) {
 				where thread_uuid = (select thread_uuid from thread_turns where id = $1)
 					and role in ('user', 'assistant') and (turn_number is null or turn_number <= (select number from thread_turns where id = $1))
 				order by position desc limit $2) m) m
-		where tokens - token_count < $3 order by turn_number nulls first, position`, a.turnID, historyLength, historyTokens).Query(func(rows pgx.Rows) error {
+		where tokens <= $3 or tokens = token_count order by turn_number nulls first, position`, a.turnID, historyLength, historyTokens).Query(func(rows pgx.Rows) error {
 		a.history = a.history[:0]
 		var role thread.Role
 		var body string

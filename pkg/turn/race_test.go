@@ -131,7 +131,7 @@ func TestATurnThatKeepsDyingFails(t *testing.T) {
 	}
 	w.runner.Signal = nil
 	w.run(asked.TurnID)
-	require.Equal(t, "the turn was interrupted 3 times", *w.turn(asked.TurnID).Error)
+	require.Equal(t, "the turn died 3 times", *w.turn(asked.TurnID).Error)
 }
 
 // 32 messages to 32 threads of an agent that may start 10 turns a minute: exactly 10 start, the others write nothing.

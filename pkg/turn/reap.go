@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 
@@ -28,10 +29,13 @@ func Reap(ctx context.Context, db *postgres.DB, dispatch func(ctx context.Contex
 		})
 		return err
 	})
-	for i, t := range turns {
-		if err := dispatch(ctx, t.tenantID, t.turnID); err != nil {
-			return i, err
+	dispatched := 0
+	for _, t := range turns {
+		if failed := dispatch(ctx, t.tenantID, t.turnID); failed != nil {
+			err = errors.Join(err, failed) // the others must not wait for it
+			continue
 		}
+		dispatched++
 	}
-	return len(turns), err
+	return dispatched, err
 }

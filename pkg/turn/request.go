@@ -15,7 +15,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/thread"
 )
 
-// OnBusy is what a message does while a turn runs in its thread.
+// OnBusy is what a message does while a turn runs or waits in its thread.
 type OnBusy string
 
 const (
@@ -54,7 +54,7 @@ func Request(ctx context.Context, tx pgx.Tx, tenantID string, a Ask) (Asked, err
 		return Asked{}, fault.New(fault.Forbidden, "the agent is %s and takes no turns", s.agent)
 	}
 	if a.OnBusy == Reject && (s.running != "" || s.queued != "") {
-		return Asked{}, fault.Invalid("a turn is running in thread %s", a.ThreadID)
+		return Asked{}, fault.Invalid("thread %s has an unfinished turn", a.ThreadID)
 	}
 	var b pgx.Batch
 	turnID := s.queued

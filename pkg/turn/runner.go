@@ -109,7 +109,7 @@ func (r *Runner) Run(ctx context.Context, d Dispatch) error {
 // converse alternates planning and action until the model has answered.
 func (r *Runner) converse(ctx context.Context, a *attempt, out *stream) (ending, error) {
 	if a.number > maxAttempts {
-		return ending{}, &failure{fmt.Sprintf("the turn was interrupted %d times", maxAttempts)}
+		return ending{}, &failure{fmt.Sprintf("the turn died %d times", maxAttempts)}
 	}
 	if a.agent.runtime != DefaultRuntime {
 		return ending{}, &failure{fmt.Sprintf("the runtime %q is not part of this deployment", a.agent.runtime)}

@@ -143,8 +143,6 @@ create table thread_counters (
 );
 select protect_tenant('thread_counters');
 
--- Here and below, no foreign key leads to rows that all writers share (tenant, agent, user): each insert would lock them, and write the
--- lock down. The tenant is held by the row's own keys: message and step → turn → thread → agent and space → tenant.
 create table threads (
   tenant_id     uuid not null,
   uuid          uuid not null,
@@ -170,6 +168,9 @@ create index threads_by_activity on threads (tenant_id, updated_at desc, uuid de
 create index threads_by_agent on threads (tenant_id, agent_id, updated_at desc, uuid desc);
 select protect_tenant('threads');
 
+-- Here and below, no foreign key leads to rows that all writers share (tenant, agent, user): each insert would lock them, and write the
+-- lock down. The tenant is held by the keys in between: message and step → turn → thread → agent and space → tenant.
+--
 -- A turn is queued with the message that asks for it. One queued and one running turn a thread at the most.
 create table thread_turns (
   tenant_id           uuid not null,
@@ -244,7 +245,7 @@ create table turn_steps (
 );
 select protect_tenant('turn_steps');
 
--- Stops the transaction of an attempt that no longer holds its turn: first statement of whatever an attempt writes.
+-- Stops the transaction of an attempt that no longer holds its turn: part of whatever an attempt writes.
 -- +goose StatementBegin
 create function hold_turn(turn uuid, lease uuid) returns void language plpgsql as $$
 begin
@@ -306,7 +307,8 @@ create policy reader on tenants for select to agentplatform_reader using (true);
 grant select, insert on tenants to agentplatform_app;
 grant select, insert, update on users, agent_templates, agents, spaces, thread_counters, threads, thread_turns, turn_steps to agentplatform_app;
 grant select, insert on messages to agentplatform_app;
-grant select, insert, update, delete on client_tokens, notifications to agentplatform_app;
+grant select, insert, update on client_tokens to agentplatform_app;
+grant select, insert, delete on notifications to agentplatform_app;
 grant select, insert on audit_events to agentplatform_ledger;
 grant select on tenants, audit_events to agentplatform_reader;
 

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,7 +12,7 @@ import (
 // What the platform prints to be copied works as it is printed.
 func TestPrintedCommandsWork(t *testing.T) {
 	t.Parallel()
-	p := startPlatform(t) // whose newest thread is the first conversation
+	p := startPlatform(t, `LOCAL_PASSWORD=by hand "$x" \\ & more`) // whose newest thread is the first conversation
 	printed := p.output.String()
 	_, rest, found := strings.Cut(printed, "\nTry it:\n")
 	require.True(t, found, printed)
@@ -22,4 +23,8 @@ func TestPrintedCommandsWork(t *testing.T) {
 	require.Contains(t, string(out), `"agent":{"name":"Ada"}`)
 	require.Contains(t, string(out), `"role":"assistant"`)
 	require.NotContains(t, string(out), "errorType")
+
+	out, err = exec.Command("bash", "-euc", `. "$1"; printf %s "$LOCAL_PASSWORD"`, "bash", filepath.Join(p.dir, "secrets.env")).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Equal(t, p.Password, string(out), "a shell may source the secrets")
 }
