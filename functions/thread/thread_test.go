@@ -91,6 +91,7 @@ func TestCreateThread(t *testing.T) {
 		"metadata no object":       {"metadata": "[1]"},
 		"metadata null":            {"metadata": "null"},
 		"metadata large":           {"metadata": `{"a":"` + strings.Repeat("x", 64<<10) + `"}`},
+		"metadata number":          {"metadata": `{"a":1e999999}`},
 		"metadata escaped NUL":     {"metadata": `{"a":"\u0000"}`},
 		"metadata lone surrogate":  {"metadata": `{"a":"\ud800"}`},
 		"metadata wrong surrogate": {"metadata": `{"a":"\udc00\ud800"}`},

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -82,6 +83,8 @@ type Platform struct {
 	queue    *queue
 	sockets  *realtime.Server
 	failed   chan error
+	stopping chan struct{} // closed by Stop
+	watching sync.WaitGroup
 }
 
 // Start brings everything up; what cannot start makes it fail with one line that says what to do. ctx bounds the start only.
@@ -95,7 +98,7 @@ func Start(ctx context.Context, c Config) (_ *Platform, err error) {
 	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
 		return nil, err
 	}
-	p := &Platform{config: c, failed: make(chan error, 4)}
+	p := &Platform{config: c, failed: make(chan error, 4), stopping: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
@@ -194,6 +197,15 @@ func (p *Platform) serve(ctx context.Context) error {
 	if err := p.mount(hub); err != nil {
 		return err
 	}
+	if server := p.database.server; server != nil {
+		p.watching.Go(func() {
+			select {
+			case <-server.Done():
+				p.failed <- errors.New("PostgreSQL has ended; its log is postgres/postgres.log in the data directory")
+			case <-p.stopping:
+			}
+		})
+	}
 	return p.queue.schedule()
 }
 
@@ -204,6 +216,8 @@ func (p *Platform) Failed() <-chan error { return p.failed }
 func (p *Platform) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
+	close(p.stopping)
+	p.watching.Wait()
 	var errs []error
 	if p.sockets != nil {
 		errs = append(errs, p.sockets.Close(ctx))

@@ -36,6 +36,8 @@ func (p *Platform) mount(hub *realtime.Hub) error {
 		return err
 	}
 
+	outputs = append(outputs, '\n')
+
 	plain := http.NewServeMux()
 	for _, pattern := range p.pool.Patterns() {
 		plain.Handle(pattern, p.pool.Handler())
@@ -45,7 +47,7 @@ func (p *Platform) mount(hub *realtime.Hub) error {
 	plain.HandleFunc("GET /local/outputs.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Cache-Control", "no-store")
-		_, _ = w.Write(append(outputs, '\n'))
+		_, _ = w.Write(outputs)
 	})
 	page := web.Handler()
 	plain.Handle("GET /{$}", page)

@@ -31,16 +31,19 @@ func Queue(b *pgx.Batch, tenantID string, e publish.Event) Notice {
 	return n
 }
 
-// Deliver publishes committed notices in order and deletes them. What fails stays for Sweep, so it is logged and not an error of the caller's.
-func Deliver(ctx context.Context, db *postgres.DB, to publish.Publisher, tenantID string, notices ...Notice) {
+// Deliver publishes committed notices in order and deletes them; it reports whether all were published. What fails stays for Sweep, so it is
+// logged and not an error of the caller's.
+func Deliver(ctx context.Context, db *postgres.DB, to publish.Publisher, tenantID string, notices ...Notice) bool {
+	published := Publish(ctx, to, tenantID, notices...)
 	var b pgx.Batch
-	Delete(&b, Publish(ctx, to, tenantID, notices...))
+	Delete(&b, published)
 	if b.Len() == 0 {
-		return
+		return false
 	}
 	if err := db.OnceRelaxed(ctx, tenantID, &b); err != nil && ctx.Err() == nil { // a process that stops has nothing to warn of: at least once
 		slog.WarnContext(ctx, "a published notification was not deleted; it will be published again", "tenant_id", tenantID, "error", err)
 	}
+	return true
 }
 
 // Publish is the first half of Deliver. It returns the ids of what was published, for somebody to Delete in a transaction of theirs; until
@@ -91,8 +94,11 @@ func Sweep(ctx context.Context, db *postgres.DB, to publish.Publisher, age time.
 	for tenantID, ids := range stale {
 		notices, failed := read(ctx, db, tenantID, ids)
 		err = errors.Join(err, failed) // other tenants must not wait for it
-		Deliver(ctx, db, to, tenantID, notices...)
-		delivered += len(notices)
+		for _, n := range notices {    // one by one: what cannot be published must not keep the others
+			if Deliver(ctx, db, to, tenantID, n) {
+				delivered++
+			}
+		}
 	}
 	return delivered, err
 }

@@ -11,6 +11,7 @@ import (
 // SQLSTATE codes, https://www.postgresql.org/docs/15/errcodes-appendix.html
 const (
 	featureNotSupported   = "0A000" // here: "cached plan must not change result type", after a migration
+	outOfRange            = "22003" // a JSON number that jsonb cannot hold
 	invalidByteSequence   = "22021" // text that is not UTF-8, or holds NUL
 	untranslatable        = "22P05" // \u0000 in jsonb
 	foreignKeyViolation   = "23503"
@@ -63,6 +64,9 @@ func lost(err error) bool {
 
 // readable is err as a caller may read it where the fault lies in the caller's text. Handlers check text before; this is the last line.
 func readable(err error) error {
+	if violates(err, outOfRange, "") {
+		return fault.Invalid("a number is out of range")
+	}
 	if violates(err, invalidByteSequence, "") || violates(err, untranslatable, "") {
 		return fault.Invalid("text must be valid UTF-8 without NUL characters")
 	}

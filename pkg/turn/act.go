@@ -122,6 +122,9 @@ func (r *Runner) call(ctx context.Context, a *attempt, use model.ToolUse, resume
 	if err != nil {
 		return fail(thread.ToolError, "the result is not JSON")
 	}
+	if len(output) > maxToolOutput {
+		return fail(thread.ToolError, fmt.Sprintf("the result is longer than %d bytes; ask for less", maxToolOutput))
+	}
 	text := string(output)
 	result.Status, result.Output, result.DurationMs = thread.ToolOK, &text, time.Since(began).Milliseconds()
 	return result

@@ -23,8 +23,16 @@ func (r *Runner) record(ctx context.Context, a *attempt, finished, started []ste
 	}
 	b.Queue(`update thread_turns set phases = $2, tool_outcomes = $3, lease_until = clock_timestamp() + $4 where id = $1`,
 		a.turnID, a.phases, orEmpty(a.outcomes), Lease)
-	return r.DB.Once(ctx, a.tenantID, &b)
+	if err := r.DB.Once(ctx, a.tenantID, &b); err != nil {
+		return unwritten{err}
+	}
+	return nil
 }
+
+// unwritten says that the database did not take what an attempt did: the turn is not over, it goes on in another attempt.
+type unwritten struct{ error }
+
+func (u unwritten) Unwrap() error { return u.error }
 
 func finishStep(b *pgx.Batch, a *attempt, s step) {
 	b.Queue(`update turn_steps set status = 'finished', response = $3, finished_at = clock_timestamp() where turn_id = $1 and number = $2`,

@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	watchEvery = time.Second      // how soon an interrupt is seen
-	renewEvery = 15 * time.Second // well within Lease
+	watchEvery   = time.Second // how soon an interrupt is seen
+	watchTimeout = 5 * time.Second
+	renewEvery   = 15 * time.Second // well within Lease
 )
 
 // hold keeps the attempt's lease while it works and ends its context when it is lost or the turn is interrupted. The returned function
@@ -59,12 +60,15 @@ func (r *Runner) hold(ctx context.Context, a *attempt) (context.Context, func())
 
 // watch looks whether the attempt still holds its turn and nobody interrupts it; renew extends the lease.
 func (r *Runner) watch(ctx context.Context, a *attempt, renew bool) error {
+	ctx, cancel := context.WithTimeout(ctx, watchTimeout) // a dead connection must not keep the turn from its end
+	defer cancel()
 	held, interrupt := false, false
 	var b pgx.Batch
 	if renew {
 		b.Queue(`update thread_turns set lease_until = clock_timestamp() + $3 where id = $1 and lease_id = $2 and status = 'running'`, a.turnID, a.lease, Lease)
 	}
 	b.Queue(`select interrupt from thread_turns where id = $1 and lease_id = $2 and status = 'running'`, a.turnID, a.lease).Query(func(rows pgx.Rows) error {
+		held = false // the batch may be run again
 		_, err := pgx.ForEachRow(rows, []any{&interrupt}, func() error {
 			held = true
 			return nil

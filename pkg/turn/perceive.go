@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/agentplatform/agentplatform/pkg/agent"
 	"github.com/agentplatform/agentplatform/pkg/ident"
 	"github.com/agentplatform/agentplatform/pkg/model"
 	"github.com/agentplatform/agentplatform/pkg/notify"
@@ -39,6 +40,7 @@ type attempt struct {
 // agentContext is what the turn's agent brings, its template's fields where it sets none.
 type agentContext struct {
 	name         string
+	status       agent.Status
 	systemPrompt *string
 	modelID      string
 	runtime      string
@@ -62,19 +64,19 @@ func (r *Runner) perceive(ctx context.Context, d Dispatch) (*attempt, error) {
 				and (select count(*) from thread_turns r where r.thread_uuid = t.thread_uuid and r.status = 'running' and r.id <> t.id) = 0
 			returning *),
 		context as (
-			select c.tenant_id, c.id, c.thread_uuid, c.agent_id, c.attempts, c.phases, th.prefix, th.number, a.name,
+			select c.tenant_id, c.id, c.thread_uuid, c.agent_id, c.attempts, c.phases, th.prefix, th.number, a.name, a.status,
 				coalesce(a.system_prompt, tp.system_prompt) as system_prompt, tp.model_id, tp.runtime, tp.tools
 			from claimed c join threads th on th.tenant_id = c.tenant_id and th.uuid = c.thread_uuid
 				join agents a on a.tenant_id = c.tenant_id and a.id = c.agent_id
 				join agent_templates tp on tp.tenant_id = a.tenant_id and tp.id = a.template_id),
 		started as (
 			insert into turn_steps (tenant_id, turn_id, number, kind, name) select tenant_id, id, 1, 'model', model_id from context on conflict do nothing)
-		select thread_uuid, agent_id, attempts, phases, prefix, number, name, system_prompt, model_id, runtime, tools from context`,
+		select thread_uuid, agent_id, attempts, phases, prefix, number, name, status, system_prompt, model_id, runtime, tools from context`,
 		turnID, a.lease, Lease, a.phases[0].StartedAt).Query(func(rows pgx.Rows) error {
 		claimed = false // the batch may be run again
 		var public ident.Thread
 		_, err := pgx.ForEachRow(rows, []any{&a.threadUUID, &a.agentID, &a.number, &earlier, &public.Prefix, &public.Number,
-			&a.agent.name, &a.agent.systemPrompt, &a.agent.modelID, &a.agent.runtime, &a.agent.tools}, func() error {
+			&a.agent.name, &a.agent.status, &a.agent.systemPrompt, &a.agent.modelID, &a.agent.runtime, &a.agent.tools}, func() error {
 			claimed = true
 			a.threadID = public.String()
 			return nil
@@ -89,6 +91,7 @@ func (r *Runner) perceive(ctx context.Context, d Dispatch) (*attempt, error) {
 	if postgres.IsUnique(err, "thread_turns_running") || err == nil && !claimed {
 		return nil, errNotDue
 	}
+	earlier.end() // the phase in which an earlier attempt died
 	a.phases = slices.Concat(earlier, a.phases)
 	return a, err
 }
@@ -132,6 +135,21 @@ const (
 	modelStep stepKind = "model"
 	toolStep  stepKind = "tool"
 )
+
+// recount takes what earlier attempts finished into the record of a turn that does not go on.
+func (a *attempt) recount() {
+	for _, s := range a.journal.steps {
+		var answer model.Response
+		var outcome thread.ToolResult
+		switch {
+		case !s.finished:
+		case s.kind == modelStep && json.Unmarshal(s.response, &answer) == nil:
+			a.usage = a.usage.Add(answer.Usage)
+		case s.kind == toolStep && json.Unmarshal(s.response, &outcome) == nil:
+			a.outcomes = append(a.outcomes, outcome)
+		}
+	}
+}
 
 // journal is the turn's steps: those that earlier attempts left, then this one's.
 type journal struct {

@@ -2,6 +2,7 @@ package turn_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -134,6 +135,33 @@ func TestATurnThatKeepsDyingFails(t *testing.T) {
 	require.Equal(t, "the turn died 3 times", *w.turn(asked.TurnID).Error)
 }
 
+// A database that does not take a step leaves the turn to another attempt: it has not failed.
+func TestUnwrittenStepGoesOnLater(t *testing.T) {
+	calls := 0
+	w := newWorld(t, nil)
+	w.runner.Model = script(func(_ context.Context, _ model.Request, s model.Stream) (model.Response, error) {
+		if calls++; calls < 3 {
+			if calls == 1 { // between the answer and its record, every connection is cut
+				_, err := w.db.Superuser(t).Exec(t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where usename = 'agentplatform_app' and datname = current_database()`)
+				require.NoError(t, err)
+			}
+			return callTool("read_thread", `{"threadId":"CHAT-1"}`), nil
+		}
+		return say(s, "done"), nil
+	})
+	th := w.open()
+	asked := w.ask(th.ID, "Hello")
+	if err := w.runner.Run(t.Context(), turn.Dispatch{TenantID: w.TenantID, TurnID: asked.TurnID}); err != nil {
+		require.Equal(t, turn.Running, w.turn(asked.TurnID).Status)
+		w.expireLeases()
+		w.run(asked.TurnID)
+	}
+	require.Equal(t, turn.Succeeded, w.turn(asked.TurnID).Status)
+	for _, p := range w.turn(asked.TurnID).Phases {
+		require.NotNil(t, p.FinishedAt)
+	}
+}
+
 // 32 messages to 32 threads of an agent that may start 10 turns a minute: exactly 10 start, the others write nothing.
 func TestRateLimitIsExact(t *testing.T) {
 	w := newWorld(t, script(echo))
@@ -198,6 +226,15 @@ func TestSweepPublishesWhatItsWriterDidNot(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	require.Equal(t, asked.Message.ID, w.events.newMessages()[0].ID)
+	w.ask(w.open().ID, "published by nobody yet")
+	w.events.fail = errors.New("no")
+	n, err = notify.Sweep(t.Context(), w.db.App, w.events, 0)
+	require.NoError(t, err)
+	require.Zero(t, n)
+	w.events.fail = nil
+	n, err = notify.Sweep(t.Context(), w.db.App, w.events, 0)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
 	n, err = notify.Sweep(t.Context(), w.db.App, w.events, 0)
 	require.NoError(t, err)
 	require.Zero(t, n)

@@ -358,6 +358,13 @@ func TestAgentsThatTakeNoTurns(t *testing.T) {
 		require.Equal(t, fault.Forbidden, fault.From(err).Type)
 	}
 	require.Empty(t, w.messages(th))
+	_, err := w.db.Superuser(t).Exec(t.Context(), `update agents set status = 'active'`)
+	require.NoError(t, err)
+	asked := w.ask(th.ID, "Hello")
+	_, err = w.db.Superuser(t).Exec(t.Context(), `update agents set status = 'suspended'`)
+	require.NoError(t, err)
+	w.run(asked.TurnID)
+	require.Equal(t, "the agent is suspended and takes no turns", *w.turn(asked.TurnID).Error)
 }
 
 func TestUnknownRuntimeFailsTheTurn(t *testing.T) {

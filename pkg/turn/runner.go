@@ -69,6 +69,8 @@ func (r *Runner) Run(ctx context.Context, d Dispatch) error {
 		switch {
 		case ctx.Err() != nil, errors.Is(cause, errLeaseLost), errors.Is(err, errLeaseLost), isLeaseLost(err):
 			return nil // the process stops, or another attempt has the turn: it goes on there
+		case cause == nil && errors.As(err, new(unwritten)):
+			return err
 		case errors.Is(cause, errInterrupted):
 			e = a.interrupted(out)
 		default:
@@ -109,7 +111,11 @@ func (r *Runner) Run(ctx context.Context, d Dispatch) error {
 // converse alternates planning and action until the model has answered.
 func (r *Runner) converse(ctx context.Context, a *attempt, out *stream) (ending, error) {
 	if a.number > maxAttempts {
+		a.recount()
 		return ending{}, &failure{fmt.Sprintf("the turn died %d times", maxAttempts)}
+	}
+	if a.number == 1 && !a.agent.status.TakesTurns() {
+		return ending{}, &failure{fmt.Sprintf("the agent is %s and takes no turns", a.agent.status)}
 	}
 	if a.agent.runtime != DefaultRuntime {
 		return ending{}, &failure{fmt.Sprintf("the runtime %q is not part of this deployment", a.agent.runtime)}

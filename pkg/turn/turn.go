@@ -23,7 +23,8 @@ const (
 	maxModelCalls = 25
 	maxToolCalls  = 50
 	maxDuration   = 10 * time.Minute
-	maxAttempts   = 3 // a turn that died this often is failed
+	maxAttempts   = 3        // a turn that died this often is failed
+	maxToolOutput = 64 << 10 // bytes of one tool's result
 	maxTokens     = 4096
 	historyTokens = 100_000 // of earlier messages given to the model
 	historyLength = 400     // of earlier messages at the most
