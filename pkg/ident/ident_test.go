@@ -55,3 +55,13 @@ func TestTimeHasSixDigits(t *testing.T) {
 	require.Equal(t, "2026-01-02T02:04:05.060000Z", back.String())
 	require.Error(t, json.Unmarshal([]byte(`"yesterday"`), &back))
 }
+
+func TestTimeIsItsLayout(t *testing.T) {
+	for _, instant := range []time.Time{{}, time.Unix(0, 0), time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC), time.Date(2024, 2, 29, 1, 2, 3, 4_005, time.FixedZone("", -7200)), time.Now()} {
+		b, err := json.Marshal(Time{instant})
+		require.NoError(t, err)
+		require.Equal(t, `"`+Time{instant}.String()+`"`, string(b))
+	}
+	_, err := json.Marshal(Time{time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)})
+	require.Error(t, err)
+}

@@ -19,7 +19,31 @@ func (t Time) String() string { return t.UTC().Format(TimeLayout) }
 
 // MarshalJSON renders the AWSDateTime.
 func (t Time) MarshalJSON() ([]byte, error) {
-	return t.UTC().AppendFormat(make([]byte, 0, 32), `"`+TimeLayout+`"`), nil
+	u := t.UTC()
+	year, month, day := u.Date()
+	if year < 0 || year > 9999 {
+		return nil, fmt.Errorf("the year %d has no AWSDateTime", year)
+	}
+	hour, minute, second := u.Clock()
+	b := append(make([]byte, 0, 32), '"') // digit by digit: lists are full of times, and a layout is read anew for each
+	b = append(digits(b, year, 4), '-')
+	b = append(digits(b, int(month), 2), '-')
+	b = append(digits(b, day, 2), 'T')
+	b = append(digits(b, hour, 2), ':')
+	b = append(digits(b, minute, 2), ':')
+	b = append(digits(b, second, 2), '.')
+	return append(digits(b, u.Nanosecond()/1000, 6), 'Z', '"'), nil
+}
+
+// digits appends n with leading zeros.
+func digits(b []byte, n, width int) []byte {
+	at := len(b)
+	b = append(b, "000000"[:width]...)
+	for i := at + width - 1; i >= at; i-- {
+		b[i] = byte('0' + n%10)
+		n /= 10
+	}
+	return b
 }
 
 // UnmarshalJSON reads an AWSDateTime, or any RFC 3339 instant.
