@@ -165,6 +165,25 @@ func TestTurnFailsWithAReason(t *testing.T) {
 	}
 }
 
+// A tool's result that is too long for model and record goes back as an error, and the turn goes on.
+func TestLongToolResult(t *testing.T) {
+	calls := 0
+	w := newWorld(t, script(func(_ context.Context, _ model.Request, s model.Stream) (model.Response, error) {
+		if calls++; calls == 1 {
+			return callTool("read_thread", `{"threadId":"CHAT-1"}`), nil
+		}
+		return say(s, "It is long."), nil
+	}))
+	th := w.open()
+	asked := w.ask(th.ID, strings.Repeat("x", 100<<10))
+	w.run(asked.TurnID)
+	record := w.turn(asked.TurnID)
+	require.Equal(t, turn.Succeeded, record.Status)
+	require.Equal(t, thread.ToolError, record.ToolOutcomes[0].Status)
+	require.Equal(t, "the result is longer than 65536 bytes; ask for less", *record.ToolOutcomes[0].Error)
+	require.Nil(t, record.ToolOutcomes[0].Output)
+}
+
 // A model may say anything that JSON can spell.
 func TestModelSaysNUL(t *testing.T) {
 	calls := 0
