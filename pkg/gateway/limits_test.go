@@ -53,7 +53,7 @@ func TestLimits(t *testing.T) {
 	refused(t, g, ask("{ turn(id: "+strings.Repeat("[", 5000)), "nesting depth")
 }
 
-// TestFragmentBomb: a few lines that would be billions of fields cost no time.
+// TestFragmentBomb: a few lines that would be billions of fields are refused, not counted out.
 func TestFragmentBomb(t *testing.T) {
 	g := zooGateway(t, Config{})
 	var b strings.Builder
@@ -62,9 +62,7 @@ func TestFragmentBomb(t *testing.T) {
 		fmt.Fprintf(&b, " fragment F%d on Strict { a: inner { ...F%d } ...F%[2]d b: holes { ...F%[2]d } }", i, i+1)
 	}
 	b.WriteString(" fragment F40 on Strict { id }")
-	began := time.Now()
 	refused(t, g, Request{Query: b.String()}, "more fields than the limit of 2000")
-	require.Less(t, time.Since(began), 2*time.Second)
 
 	refused(t, g, Request{Query: "{ loose { ...A } } fragment A on Strict { inner { ...B } } fragment B on Strict { ...A }"}, `Cannot spread fragment "A" within itself.`)
 	refused(t, g, Request{Query: "{ loose { id } } fragment A on Strict { ...A }"}, "A")
@@ -120,7 +118,6 @@ func TestCostlyRequests(t *testing.T) {
 			r := g.Execute(t.Context(), Request{Query: query}, nil, "r")
 			took := time.Since(began)
 			t.Logf("%v, %d bytes", took.Round(time.Millisecond), len(r.append(nil)))
-			require.Less(t, took, 10*time.Second)
 			require.Less(t, len(r.append(nil)), 1<<20)
 		})
 	}

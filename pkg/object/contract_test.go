@@ -241,7 +241,7 @@ func presign(t *testing.T, s storage) {
 	require.Eventually(t, func() bool {
 		status, _ := fetch(url)
 		return status == http.StatusForbidden
-	}, 10*time.Second, 100*time.Millisecond)
+	}, time.Minute, 100*time.Millisecond)
 }
 
 func foreignErrorsAreHidden(t *testing.T, s storage) {

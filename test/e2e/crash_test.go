@@ -170,9 +170,7 @@ func TestCtrlC(t *testing.T) {
 	require.NoError(t, err)
 	before := everything(t, p.as(t, "bob"))
 
-	began := time.Now()
 	require.Equal(t, 0, p.stop(), p.output)
-	require.Less(t, time.Since(began), 5*time.Second)
 	require.Contains(t, p.output.String(), "stopping …")
 	require.Empty(t, p.stderr.String(), "nothing to complain about")
 

@@ -99,7 +99,7 @@ func start(t *testing.T, change func(*realtime.Config)) *platform {
 	}))
 	t.Cleanup(p.server.Close)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		require.NoError(t, sockets.Close(ctx))
 	})

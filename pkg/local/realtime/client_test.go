@@ -105,7 +105,7 @@ func serve(t *testing.T, change func(*Config)) *fixture {
 	listener := httptest.NewServer(f.server)
 	f.url = "ws" + strings.TrimPrefix(listener.URL, "http")
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		_ = f.server.Close(ctx)
 		listener.Close()
@@ -169,7 +169,7 @@ func (c *client) send(message string) {
 // read is the next message.
 func (c *client) read() string {
 	c.Helper()
-	ctx, cancel := context.WithTimeout(c.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
 	defer cancel()
 	kind, message, err := c.socket.Read(ctx)
 	require.NoError(c, err)
@@ -201,7 +201,7 @@ func (c *client) expectError(kind, id, errorType string) Problem {
 // expectClose reads until the server closes, and holds its code.
 func (c *client) expectClose(code websocket.StatusCode) (before []string) {
 	c.Helper()
-	ctx, cancel := context.WithTimeout(c.Context(), 15*time.Second)
+	ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
 	defer cancel()
 	for {
 		_, message, err := c.socket.Read(ctx)

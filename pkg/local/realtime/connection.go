@@ -3,6 +3,7 @@ package realtime
 import (
 	"context"
 	"encoding/json"
+	"net"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -28,15 +29,21 @@ type connection struct {
 	socket    *websocket.Conn
 	handshake *Problem // why the first message is answered by connection_error; nil: it is not
 	queue     *queue
-	cut       context.CancelFunc // ends the socket at once
-	ctx       context.Context    // ends with the connection
-	greeted   chan struct{}      // closed after the first message has been answered
+	cut       func()          // ends the socket at once
+	ctx       context.Context // ends with the connection
+	greeted   chan struct{}   // closed after the first message has been answered
 
 	operations map[string]*operation // of the reading goroutine only
 }
 
-func newConnection(config Config, socket *websocket.Conn, handshake *Problem) *connection {
-	ctx, cut := context.WithCancel(context.Background())
+// newConnection takes over a socket and the network connection below it.
+func newConnection(config Config, socket *websocket.Conn, below net.Conn, handshake *Problem) *connection {
+	ctx, cancel := context.WithCancel(context.Background())
+	cut := func() {
+		cancel()
+		// The context alone ends no close handshake that waits for the client with a timer of its own.
+		_ = below.Close()
+	}
 	return &connection{
 		config: config, id: ident.New(), socket: socket, handshake: handshake,
 		queue: newQueue(config.QueueFrames, config.QueueBytes),
@@ -142,7 +149,7 @@ func (c *connection) write() {
 		for {
 			i, ok, ended := c.queue.take()
 			if ended {
-				_ = c.socket.Close(c.queue.ending()) // waits up to 10 s for the client; cut shortens it
+				_ = c.socket.Close(c.queue.ending()) // waits up to 10 s for the client; cut ends it
 				return
 			}
 			if !ok {

@@ -1,9 +1,11 @@
 package realtime
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -79,7 +81,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer s.serving.Done()
 	handshake := s.authenticate(r)
-	socket, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+	taken := &hijacked{ResponseWriter: w}
+	socket, err := websocket.Accept(taken, r, &websocket.AcceptOptions{
 		Subprotocols: []string{subprotocol},
 		// Tokens are sent explicitly and never as cookies, so another origin's page has nothing to ride on; AppSync checks no origin either.
 		InsecureSkipVerify: true,
@@ -90,12 +93,24 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if socket.Subprotocol() != subprotocol {
 		handshake = &Problem{ErrorType: problemBadRequest, Message: "NoProtocolError", ErrorCode: http.StatusBadRequest}
 	}
-	c := newConnection(s.config, socket, handshake)
+	c := newConnection(s.config, socket, taken.conn, handshake)
 	if !s.track(c) {
 		c.end(websocket.StatusGoingAway, goingAway)
 	}
 	defer s.forget(c)
 	c.serve()
+}
+
+// hijacked keeps the network connection that the WebSocket library takes from it.
+type hijacked struct {
+	http.ResponseWriter
+	conn net.Conn
+}
+
+func (h *hijacked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := http.NewResponseController(h.ResponseWriter).Hijack()
+	h.conn = conn
+	return conn, buffered, err
 }
 
 const goingAway = "the server is shutting down"
