@@ -5,8 +5,13 @@ import (
 	"github.com/agentplatform/agentplatform/functions/agent"
 	"github.com/agentplatform/agentplatform/functions/compliance"
 	"github.com/agentplatform/agentplatform/functions/identity"
+	"github.com/agentplatform/agentplatform/functions/ledger"
+	"github.com/agentplatform/agentplatform/functions/space"
+	"github.com/agentplatform/agentplatform/functions/tenant"
 	"github.com/agentplatform/agentplatform/functions/thread"
+	"github.com/agentplatform/agentplatform/functions/tool"
 	"github.com/agentplatform/agentplatform/functions/turn"
+	"github.com/agentplatform/agentplatform/functions/user"
 	"github.com/agentplatform/agentplatform/pkg/handler"
 )
 
@@ -32,4 +37,30 @@ var Table = map[string]handler.Constructor{
 	"reap-turns":               turn.ReapTurns,
 	"pre-token":                identity.PreToken,
 	"compliance-event-by-hash": compliance.ComplianceEventByHash,
+	"delete-agent":             agent.DeleteAgent,
+	"create-tenant":            tenant.CreateTenant,
+	"invite-user":              user.InviteUser,
+	"list-users":               user.ListUsers,
+	"disable-user":             user.DisableUser,
+	"delete-user":              user.DeleteUser,
+	"sign-out":                 identity.SignOut,
+	"post-authentication":      identity.PostAuthentication,
+	"sign-in-failed":           identity.SignInFailed,
+	"add-tool-server":          tool.AddToolServer,
+	"remove-tool-server":       tool.RemoveToolServer,
+	"list-tool-servers":        tool.ListToolServers,
+	"update-governance-file":   space.UpdateGovernanceFile,
+	"emit-event":               compliance.EmitEvent,
+	"compliance-events":        compliance.ComplianceEvents,
+	"compliance-event":         compliance.ComplianceEvent,
+	"compliance-chain":         compliance.ComplianceChain,
+	"compliance-verification":  compliance.ComplianceVerification,
+	"compliance-proof":         compliance.ComplianceProof,
+	"create-compliance-export": compliance.CreateComplianceExport,
+	"compliance-exports":       compliance.ComplianceExports,
+	"compliance-export-link":   compliance.ComplianceExportLink,
+	"run-export":               compliance.RunExport,
+	"drain-outbox":             ledger.DrainOutbox,
+	"publish-anchor":           ledger.PublishAnchor,
+	"watch-ledger":             ledger.WatchLedger,
 }

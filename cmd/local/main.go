@@ -24,16 +24,19 @@ import (
 
 // settings are read from the environment; docs/local.md lists them.
 type settings struct {
-	DataDir         string      `env:"DATA_DIR" envDefault:".local"`
-	Port            int         `env:"PORT" envDefault:"8787"`
-	TLSPort         int         `env:"TLS_PORT" envDefault:"8788"`
-	Password        string      `env:"LOCAL_PASSWORD"`
-	DatabaseURL     string      `env:"DATABASE_URL"`
-	Model           local.Model `env:"MODEL" envDefault:"offline"`
-	ModelID         string      `env:"MODEL_ID"`
-	BedrockEndpoint string      `env:"AWS_ENDPOINT_URL_BEDROCK_RUNTIME"`
-	Operators       string      `env:"SERVICE_PLATFORM_OPERATOR_EMAILS"`
-	LogLevel        slog.Level  `env:"LOG_LEVEL" envDefault:"warn"`
+	DataDir         string        `env:"DATA_DIR" envDefault:".local"`
+	Port            int           `env:"PORT" envDefault:"8787"`
+	TLSPort         int           `env:"TLS_PORT" envDefault:"8788"`
+	Password        string        `env:"LOCAL_PASSWORD"`
+	DatabaseURL     string        `env:"DATABASE_URL"`
+	Model           local.Model   `env:"MODEL" envDefault:"offline"`
+	ModelID         string        `env:"MODEL_ID"`
+	BedrockEndpoint string        `env:"AWS_ENDPOINT_URL_BEDROCK_RUNTIME"`
+	Operators       string        `env:"SERVICE_PLATFORM_OPERATOR_EMAILS"`
+	AnchorInterval  time.Duration `env:"ANCHOR_INTERVAL" envDefault:"30s"`
+	WitnessURL      string        `env:"ANCHOR_WITNESS_URL"`
+	WitnessKey      string        `env:"ANCHOR_WITNESS_KEY"`
+	LogLevel        slog.Level    `env:"LOG_LEVEL" envDefault:"warn"`
 }
 
 func main() {
@@ -65,7 +68,8 @@ func run(once bool) error {
 	began := time.Now()
 	fmt.Println("starting the database, object storage, identity pool and model …")
 	p, err := local.Start(ctx, local.Config{Dir: s.DataDir, Port: s.Port, TLSPort: s.TLSPort, Password: s.Password, DatabaseURL: s.DatabaseURL,
-		Model: s.Model, ModelID: s.ModelID, BedrockEndpoint: s.BedrockEndpoint, Operators: s.Operators, Table: functions.Table, Rows: rows, Log: progress()})
+		Model: s.Model, ModelID: s.ModelID, BedrockEndpoint: s.BedrockEndpoint, Operators: s.Operators,
+		AnchorInterval: s.AnchorInterval, WitnessURL: s.WitnessURL, WitnessKey: s.WitnessKey, Table: functions.Table, Rows: rows, Log: progress()})
 	if err != nil && ctx.Err() != nil {
 		fmt.Println("\nstopped before the platform was up; the next start goes on from there")
 		return nil
@@ -75,12 +79,14 @@ func run(once bool) error {
 	}
 	fmt.Printf("the platform is up after %s\n\n", time.Since(began).Round(time.Millisecond))
 	err = converse(ctx, p, began)
+	var operator *client
+	var event string
+	if err == nil {
+		operator, event, err = showAudit(ctx, p, began)
+	}
 	if err == nil && !once {
 		announce(p)
-		select {
-		case <-ctx.Done():
-		case err = <-p.Failed():
-		}
+		err = wait(ctx, p, operator, event)
 		fmt.Println("\nstopping …")
 	}
 	if errors.Is(err, context.Canceled) {
@@ -88,6 +94,25 @@ func run(once bool) error {
 	}
 	stop() // a second Ctrl-C ends the process at once
 	return errors.Join(err, p.Stop(context.Background()))
+}
+
+// wait runs the platform until it is told to stop, and says when the conversation's events are anchored.
+func wait(ctx context.Context, p *local.Platform, operator *client, event string) error {
+	watching, cancel := context.WithCancel(ctx)
+	anchored := make(chan error, 1)
+	go func() { anchored <- showAnchor(watching, operator, event) }()
+	defer func() {
+		cancel()
+		if err := <-anchored; err != nil && !errors.Is(err, context.Canceled) {
+			slog.Error("waiting for the next anchor", "error", err)
+		}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-p.Failed():
+		return err
+	}
 }
 
 // progress tells what takes time at a start, as plain lines.

@@ -14,7 +14,7 @@ import (
 
 // CreateAgent answers Mutation.createAgent.
 func CreateAgent(env *handler.Env) lambda.Handler {
-	db := env.DB()
+	db, o := env.DB(), env.Outbox()
 	type args struct {
 		Input struct {
 			agent.Fields
@@ -26,11 +26,15 @@ func CreateAgent(env *handler.Env) lambda.Handler {
 		if err != nil {
 			return agent.Agent{}, err
 		}
-		err = db.InTenant(ctx, caller.TenantID, func(tx pgx.Tx) error {
-			created, _, err = clienttoken.Once(ctx, tx, caller, "createAgent", a.Input.ClientToken, a.Input.Fields, func() (agent.Agent, error) {
+		err = o.InTenant(ctx, db, caller.TenantID, func(tx pgx.Tx) error {
+			var repeated bool
+			created, repeated, err = clienttoken.Once(ctx, tx, caller, "createAgent", a.Input.ClientToken, a.Input.Fields, func() (agent.Agent, error) {
 				return agent.Create(ctx, tx, caller.TenantID, a.Input.Fields)
 			})
-			return err
+			if err != nil || repeated {
+				return err
+			}
+			return o.Record(ctx, tx, created.Creation())
 		})
 		return created, err
 	})

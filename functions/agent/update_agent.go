@@ -7,13 +7,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/agentplatform/agentplatform/pkg/agent"
+	"github.com/agentplatform/agentplatform/pkg/audit"
 	"github.com/agentplatform/agentplatform/pkg/handler"
 	"github.com/agentplatform/agentplatform/pkg/tenant"
 )
 
 // UpdateAgent answers Mutation.updateAgent.
 func UpdateAgent(env *handler.Env) lambda.Handler {
-	db := env.DB()
+	db, o := env.DB(), env.Outbox()
 	type args struct {
 		ID    string       `json:"id"`
 		Input agent.Fields `json:"input"`
@@ -23,9 +24,12 @@ func UpdateAgent(env *handler.Env) lambda.Handler {
 		if err != nil {
 			return agent.Agent{}, err
 		}
-		err = db.InTenant(ctx, caller.TenantID, func(tx pgx.Tx) error {
-			updated, err = agent.Update(ctx, tx, a.ID, a.Input)
-			return err
+		err = o.InTenant(ctx, db, caller.TenantID, func(tx pgx.Tx) error {
+			var events []audit.Event
+			if updated, events, err = agent.Update(ctx, tx, a.ID, a.Input); err != nil {
+				return err
+			}
+			return o.RecordAll(ctx, tx, events)
 		})
 		return updated, err
 	})

@@ -1,2 +1,3 @@
-// Package compliance answers the compliance console: platform operators only.
+// Package compliance answers the compliance console, which is for platform operators only, runs its exports, and takes the events of agent
+// runtimes.
 package compliance

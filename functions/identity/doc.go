@@ -1,2 +1,2 @@
-// Package identity holds the identity pool's triggers.
+// Package identity holds the identity pool's triggers, and what callers do with their own sessions.
 package identity

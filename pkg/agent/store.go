@@ -5,9 +5,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/agentplatform/agentplatform/pkg/audit"
 	"github.com/agentplatform/agentplatform/pkg/fault"
 	"github.com/agentplatform/agentplatform/pkg/ident"
 	"github.com/agentplatform/agentplatform/pkg/postgres"
+	"github.com/agentplatform/agentplatform/pkg/text"
 )
 
 const columns = `id, name, description, status, system_prompt, template_id, skill_pack_ids, knowledge_base_id,
@@ -70,24 +72,29 @@ func Create(ctx context.Context, tx pgx.Tx, tenantID string, f Fields) (Agent, e
 		return Agent{}, err
 	}
 	a.TemplateID = template
-	limits := a.limits()
-	_, err = tx.Exec(ctx, `insert into agents (tenant_id, `+columns+`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
-		tenantID, a.ID, a.Name, a.Description, a.Status, a.SystemPrompt, a.TemplateID, a.SkillPackIDs, a.KnowledgeBaseID,
-		limits.TurnsPerMinute, limits.TurnsPerHour, limits.TurnsPerDay, a.CreatedAt, a.UpdatedAt)
-	return a, err
+	return a, insert(ctx, tx, tenantID, a)
 }
 
-// Update changes the given fields; an archived agent stays as it is.
-func Update(ctx context.Context, tx pgx.Tx, id string, f Fields) (Agent, error) {
-	a, err := one(ctx, tx, `select `+columns+` from agents where id = $1 for no key update`, id)
+func insert(ctx context.Context, tx pgx.Tx, tenantID string, a Agent) error {
+	limits := a.limits()
+	_, err := tx.Exec(ctx, `insert into agents (tenant_id, `+columns+`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+		tenantID, a.ID, a.Name, a.Description, a.Status, a.SystemPrompt, a.TemplateID, a.SkillPackIDs, a.KnowledgeBaseID,
+		limits.TurnsPerMinute, limits.TurnsPerHour, limits.TurnsPerDay, a.CreatedAt, a.UpdatedAt)
+	return err
+}
+
+// Update changes the given fields; an archived agent stays as it is. The events are for tx to record.
+func Update(ctx context.Context, tx pgx.Tx, id string, f Fields) (Agent, []audit.Event, error) {
+	a, err := lock(ctx, tx, id)
 	if err != nil {
-		return Agent{}, err
+		return Agent{}, nil, err
 	}
+	before := a
 	if a.Status == Archived {
-		return Agent{}, fault.Invalid("the agent is archived")
+		return Agent{}, nil, fault.Invalid("the agent is archived")
 	}
 	if err := f.apply(&a); err != nil {
-		return Agent{}, err
+		return Agent{}, nil, err
 	}
 	if f.TemplateID.Set {
 		chosen := ""
@@ -95,7 +102,7 @@ func Update(ctx context.Context, tx pgx.Tx, id string, f Fields) (Agent, error) 
 			chosen = *f.TemplateID.Value
 		}
 		if a.TemplateID, err = templateFor(ctx, tx, chosen); err != nil {
-			return Agent{}, err
+			return Agent{}, nil, err
 		}
 	}
 	a.UpdatedAt = ident.Now()
@@ -104,7 +111,30 @@ func Update(ctx context.Context, tx pgx.Tx, id string, f Fields) (Agent, error) 
 		knowledge_base_id = $8, turns_per_minute = $9, turns_per_hour = $10, turns_per_day = $11, updated_at = $12 where id = $1`,
 		a.ID, a.Name, a.Description, a.Status, a.SystemPrompt, a.TemplateID, a.SkillPackIDs,
 		a.KnowledgeBaseID, limits.TurnsPerMinute, limits.TurnsPerHour, limits.TurnsPerDay, a.UpdatedAt)
-	return a, err
+	if err != nil {
+		return Agent{}, nil, err
+	}
+	events, err := changes(ctx, tx, before, a)
+	return a, events, err
+}
+
+// Delete archives an agent; the events are for tx to record. An agent that is archived already stays as it is, without an event.
+func Delete(ctx context.Context, tx pgx.Tx, id string, reason *string) (Agent, []audit.Event, error) {
+	if err := text.CheckOptional("reason", reason, 1<<10); err != nil {
+		return Agent{}, nil, err
+	}
+	a, err := lock(ctx, tx, id)
+	if err != nil || a.Status == Archived {
+		return a, nil, err
+	}
+	a.Status, a.UpdatedAt = Archived, ident.Now()
+	_, err = tx.Exec(ctx, `update agents set status = $2, updated_at = $3 where id = $1`, a.ID, a.Status, a.UpdatedAt)
+	return a, []audit.Event{a.deletion(reason)}, err
+}
+
+// lock is Get, and nobody else changes the agent until tx ends.
+func lock(ctx context.Context, tx pgx.Tx, id string) (Agent, error) {
+	return one(ctx, tx, `select `+columns+` from agents where id = $1 for no key update`, id)
 }
 
 func (a Agent) limits() RateLimits {

@@ -41,6 +41,35 @@ func Templates(ctx context.Context, q postgres.Querier, ids []string) (map[strin
 	return postgres.Index(ctx, q, scanTemplate, func(t Template) string { return t.ID }, `select `+templateColumns+` from agent_templates where id = any($1::uuid[])`, ids)
 }
 
+// Default is what a tenant begins with: its default template and an active agent of it.
+type Default struct {
+	TemplateID, ID string // empty: new ones
+	ModelID        string // the template's. Required
+	Name           string // of the agent
+	SystemPrompt   string // of the agent
+}
+
+// CreateDefault adds the tenant's default template and an active agent.
+func CreateDefault(ctx context.Context, tx pgx.Tx, tenantID string, d Default) (Agent, error) {
+	a := Agent{ID: d.ID, Name: d.Name, Status: Active, SystemPrompt: &d.SystemPrompt, TemplateID: d.TemplateID, CreatedAt: ident.Now()}
+	a.UpdatedAt = a.CreatedAt
+	if a.ID == "" {
+		a.ID = ident.New()
+	}
+	if a.TemplateID == "" {
+		a.TemplateID = ident.New()
+	}
+	if err := a.check(); err != nil {
+		return Agent{}, err
+	}
+	_, err := tx.Exec(ctx, `insert into agent_templates (tenant_id, id, name, model_id, tools, is_default) values ($1, $2, 'Default', $3, '{read_thread}', true)`,
+		tenantID, a.TemplateID, d.ModelID)
+	if err != nil {
+		return Agent{}, err
+	}
+	return a, insert(ctx, tx, tenantID, a)
+}
+
 // templateFor is the id of the chosen template, which must exist, or of the tenant's default one.
 func templateFor(ctx context.Context, tx pgx.Tx, chosen string) (string, error) {
 	var id string

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/agentplatform/agentplatform/pkg/fault"
+	"github.com/agentplatform/agentplatform/pkg/postgres"
 	"github.com/agentplatform/agentplatform/pkg/tenant"
 	"github.com/agentplatform/agentplatform/pkg/text"
 )
@@ -31,6 +32,9 @@ func Once[R any](ctx context.Context, tx pgx.Tx, c tenant.Caller, operation stri
 	hash := sha256.Sum256(raw)
 	tag, err := tx.Exec(ctx, `insert into client_tokens (tenant_id, user_id, operation, token, input_hash, result) values ($1, $2, $3, $4, $5, '')
 		on conflict do nothing`, c.TenantID, c.UserID, operation, *token, hash[:])
+	if postgres.IsForeignKey(err, "") {
+		return result, false, fault.New(fault.Forbidden, "this user is no longer in the tenant")
+	}
 	if err != nil {
 		return result, false, err
 	}

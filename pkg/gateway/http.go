@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"mime"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/agentplatform/agentplatform/pkg/fault"
@@ -89,21 +88,4 @@ func checkContentType(header string) *fault.Error {
 		return nil
 	}
 	return fault.Invalid("The Content-Type must be application/json.").WithStatus(http.StatusUnsupportedMediaType)
-}
-
-// Problem renders an error of a REST endpoint as RFC 9457 application/problem+json with the member errorType. instance is the path
-// that was asked for. Of an internal error it says the request id only; the caller logs the cause.
-func Problem(err error, instance, requestID string) (status int, body []byte) {
-	f := fault.From(err)
-	detail := f.Message
-	if f.Type == fault.InternalError {
-		detail = internal(requestID)
-	}
-	status = f.Status()
-	body = tape.AppendText([]byte(`{"type":"about:blank","title":`), http.StatusText(status))
-	body = append(append(body, `,"status":`...), strconv.Itoa(status)...)
-	body = tape.AppendText(append(body, `,"detail":`...), strings.ToValidUTF8(detail, "\uFFFD"))
-	body = tape.AppendText(append(body, `,"instance":`...), strings.ToValidUTF8(instance, "\uFFFD"))
-	body = tape.AppendText(append(body, `,"errorType":`...), string(f.Type))
-	return status, append(body, '}')
 }

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 
@@ -77,17 +76,6 @@ func TestGraphQLHTTP(t *testing.T) {
 		inAppSync, _ := g.GraphQLHTTP(t.Context(), Post{Body: []byte(c.body), ContentType: c.contentType, Claims: alice, AppSync: true})
 		require.Equal(t, 200, inAppSync)
 	}
-}
-
-func TestProblem(t *testing.T) {
-	status, body := Problem(fault.Missing("webhook"), "/api/webhooks/1", "r")
-	require.Equal(t, 404, status)
-	require.Equal(t, `{"type":"about:blank","title":"Not Found","status":404,"detail":"webhook not found","instance":"/api/webhooks/1","errorType":"NotFound"}`, string(body))
-	status, body = Problem(errors.New("secret"), "/x", "req-1")
-	require.Equal(t, 500, status)
-	require.Equal(t, `{"type":"about:blank","title":"Internal Server Error","status":500,"detail":"internal error (request req-1)","instance":"/x","errorType":"InternalError"}`, string(body))
-	status, _ = Problem(fault.Invalid("too large").WithStatus(413), "/\xff", "r")
-	require.Equal(t, 413, status)
 }
 
 func TestRoutes(t *testing.T) {

@@ -2,8 +2,8 @@
 //
 // A function is made by a constructor `func Name(env *handler.Env) lambda.Handler`, the same for every trigger. It takes what it needs from
 // the Env, which refuses what the function's manifest row does not declare, and wraps its operation by the adapter of its trigger:
-// Resolver, Batch (GraphQL), HTTP, Task (asynchronous invoke), Schedule. Adapters decode, put the caller into the context and map errors,
-// once, as their last step.
+// Resolver, Batch (GraphQL), REST (HTTP), Task (asynchronous invoke), Schedule. Adapters decode, put the caller into the context and map
+// errors, once, as their last step.
 package handler
 
 import (
@@ -12,12 +12,16 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/agentplatform/agentplatform/pkg/audit/outbox"
+	"github.com/agentplatform/agentplatform/pkg/identity"
 	"github.com/agentplatform/agentplatform/pkg/invoke"
 	"github.com/agentplatform/agentplatform/pkg/manifest"
 	"github.com/agentplatform/agentplatform/pkg/model"
+	"github.com/agentplatform/agentplatform/pkg/object"
 	"github.com/agentplatform/agentplatform/pkg/page"
 	"github.com/agentplatform/agentplatform/pkg/postgres"
 	"github.com/agentplatform/agentplatform/pkg/publish"
+	"github.com/agentplatform/agentplatform/pkg/sign"
 	"github.com/agentplatform/agentplatform/pkg/tenant"
 )
 
@@ -26,14 +30,23 @@ type Constructor = func(env *Env) lambda.Handler
 
 // Ports are the technologies behind the needs. Each is opened when the first function asks for it.
 type Ports struct {
-	DB        func() *postgres.DB // as the role that row-level security binds
-	Reader    func() *postgres.DB // as the compliance reader
-	Model     func() model.Model
-	Publish   func() publish.Publisher
-	Invoke    func() invoke.Invoker
-	Operators func() tenant.Operators
-	PageKey   func() page.Key
-	Signal    func(point string) // tests only: see turn.Runner
+	DB           func() *postgres.DB // as the role that row-level security binds
+	Reader       func() *postgres.DB // as the compliance reader
+	Ledger       func() *postgres.DB // as the ledger's one writer
+	Model        func() model.Model
+	Publish      func() publish.Publisher
+	Invoke       func() invoke.Invoker
+	Operators    func() tenant.Operators
+	PageKey      func() page.Key
+	AuditKey     func() []byte
+	Sign         func() sign.Signer
+	Anchoring    func() Anchoring
+	Audit        func() *object.Bucket // the write-once one
+	Exports      func() *object.Bucket
+	Identity     func() identity.Directory
+	APISecret    func() string
+	DefaultModel func() string
+	Signal       func(point string) // tests only: see turn.Runner
 }
 
 // Env gives one function what its manifest row declares.
@@ -62,6 +75,12 @@ func (e *Env) DB() *postgres.DB {
 func (e *Env) Reader() *postgres.DB {
 	e.need("db:reader")
 	return e.ports.Reader()
+}
+
+// Ledger is the database, as the ledger's one writer (need "db:ledger").
+func (e *Env) Ledger() *postgres.DB {
+	e.need("db:ledger")
+	return e.ports.Ledger()
 }
 
 // Model is the managed language model (need "model").
@@ -93,6 +112,69 @@ func (e *Env) Operators() tenant.Operators {
 func (e *Env) PageKey() page.Key {
 	e.need("page-key")
 	return e.ports.PageKey()
+}
+
+// Outbox records audited acts and wakes the drainer (needs "audit" and "invoke:drain-outbox").
+func (e *Env) Outbox() *outbox.Outbox {
+	key, wake := e.AuditKey(), e.Invoke("drain-outbox")
+	return outbox.New(outbox.Config{Key: key, Wake: func(ctx context.Context) error { return wake(ctx, struct{}{}) }})
+}
+
+// AuditKey is the emission key, which the database never sees (need "audit").
+func (e *Env) AuditKey() []byte {
+	e.need("audit")
+	return e.ports.AuditKey()
+}
+
+// Sign signs anchors (need "sign").
+func (e *Env) Sign() sign.Signer {
+	e.need("sign")
+	return e.ports.Sign()
+}
+
+// Anchoring is how anchors are made. It is settings, not a technology: it needs no word.
+func (e *Env) Anchoring() Anchoring { return e.ports.Anchoring() }
+
+// Audit is the write-once bucket, to read and to add to (need "object:audit:append").
+func (e *Env) Audit() *object.Bucket {
+	e.need("object:audit:append")
+	return e.ports.Audit()
+}
+
+// AuditReader is the same bucket, to read (need "object:audit:read").
+func (e *Env) AuditReader() *object.Bucket {
+	e.need("object:audit:read")
+	return e.ports.Audit()
+}
+
+// Exports is the bucket of exports (need "object:exports:write").
+func (e *Env) Exports() *object.Bucket {
+	e.need("object:exports:write")
+	return e.ports.Exports()
+}
+
+// ExportsReader is the same bucket, for links to what is in it (need "object:exports:read").
+func (e *Env) ExportsReader() *object.Bucket {
+	e.need("object:exports:read")
+	return e.ports.Exports()
+}
+
+// Identity is the identity pool's users (need "identity").
+func (e *Env) Identity() identity.Directory {
+	e.need("identity")
+	return e.ports.Identity()
+}
+
+// APISecret is the bearer token of agent runtimes (need "api-secret").
+func (e *Env) APISecret() string {
+	e.need("api-secret")
+	return e.ports.APISecret()
+}
+
+// DefaultModel is the model id of a new tenant's template (need "default-model").
+func (e *Env) DefaultModel() string {
+	e.need("default-model")
+	return e.ports.DefaultModel()
 }
 
 // Signal is a test's crash points; nil outside tests.

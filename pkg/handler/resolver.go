@@ -22,6 +22,12 @@ type Event struct {
 	RequestID string          `json:"requestId"`
 }
 
+func (e Event) caller() tenant.Caller {
+	c := e.Claims.Caller()
+	c.RequestID = e.RequestID
+	return c
+}
+
 // Answer is what a resolver function returns: data, or an error the caller may read.
 type Answer struct {
 	Data      json.RawMessage `json:"data,omitempty"`
@@ -39,7 +45,7 @@ func Resolver[A, R any](run func(ctx context.Context, args A) (R, error)) lambda
 				if err != nil {
 					return nil, err
 				}
-				return run(tenant.With(ctx, e.Claims.Caller()), args)
+				return run(tenant.With(ctx, e.caller()), args)
 			})
 		}
 		return answers
@@ -91,7 +97,7 @@ func batch[S, A, R any](ctx context.Context, events []Event, run func(context.Co
 			return nil, err
 		}
 	}
-	return run(tenant.With(ctx, events[0].Claims.Caller()), sources, args)
+	return run(tenant.With(ctx, events[0].caller()), sources, args)
 }
 
 // resolver takes one event or a list of them (BatchInvoke) and answers in kind.

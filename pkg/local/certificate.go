@@ -32,14 +32,14 @@ func certificate(dir string) (tls.Certificate, string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return pair, "", err
 	}
-	if err := sign(ca, cert, key); err != nil {
+	if err := issue(ca, cert, key); err != nil {
 		return pair, "", err
 	}
 	pair, err = tls.LoadX509KeyPair(cert, key)
 	return pair, ca, err
 }
 
-func sign(caPath, certPath, keyPath string) error {
+func issue(caPath, certPath, keyPath string) error {
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return err

@@ -21,6 +21,7 @@ type database struct {
 	server    *embedded.Server // nil: DATABASE_URL names one that is not ours
 	app       *postgres.DB
 	reader    *postgres.DB
+	ledger    *postgres.DB
 	readerURL string
 }
 
@@ -45,7 +46,8 @@ func openDatabase(ctx context.Context, c Config, s *secrets) (_ *database, err e
 	if err := migrate.Up(ctx, owner, schema.SQL); err != nil {
 		return nil, err
 	}
-	passwords := map[string]string{"agentplatform_app": s.get("POSTGRES_APP_PASSWORD"), "agentplatform_reader": s.get("POSTGRES_READER_PASSWORD")}
+	passwords := map[string]string{"agentplatform_app": s.get("POSTGRES_APP_PASSWORD"), "agentplatform_reader": s.get("POSTGRES_READER_PASSWORD"),
+		"agentplatform_ledger": s.get("POSTGRES_LEDGER_PASSWORD")}
 	if err := migrate.SetPasswords(ctx, owner, passwords); err != nil {
 		return nil, err
 	}
@@ -55,10 +57,15 @@ func openDatabase(ctx context.Context, c Config, s *secrets) (_ *database, err e
 		}
 	}
 	d.readerURL = reach("agentplatform_reader", passwords["agentplatform_reader"])
-	if d.app, err = postgres.Open(ctx, postgres.Config{URL: at("agentplatform_app", passwords["agentplatform_app"]), MaxConns: c.DatabaseConns}); err != nil {
-		return nil, err
+	open := func(role string, conns int) *postgres.DB {
+		if err != nil {
+			return nil
+		}
+		var db *postgres.DB
+		db, err = postgres.Open(ctx, postgres.Config{URL: at(role, passwords[role]), MaxConns: conns})
+		return db
 	}
-	d.reader, err = postgres.Open(ctx, postgres.Config{URL: at("agentplatform_reader", passwords["agentplatform_reader"]), MaxConns: 2})
+	d.app, d.reader, d.ledger = open("agentplatform_app", c.DatabaseConns), open("agentplatform_reader", 4), open("agentplatform_ledger", 4)
 	return d, err
 }
 
@@ -93,7 +100,7 @@ func releaseTurns(ctx context.Context, owner string) error {
 }
 
 func (d *database) close(ctx context.Context) error {
-	for _, db := range []*postgres.DB{d.app, d.reader} {
+	for _, db := range []*postgres.DB{d.app, d.reader, d.ledger} {
 		if db != nil {
 			db.Close()
 		}

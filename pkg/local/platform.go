@@ -25,6 +25,8 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/local/realtime"
 	"github.com/agentplatform/agentplatform/pkg/manifest"
 	"github.com/agentplatform/agentplatform/pkg/model"
+	"github.com/agentplatform/agentplatform/pkg/sign"
+	"github.com/agentplatform/agentplatform/pkg/tenant"
 )
 
 // Config says where the platform keeps its data and where it listens.
@@ -39,8 +41,13 @@ type Config struct {
 	ModelID         string // model id of the seeded agents; empty: the model's own default
 	BedrockEndpoint string // where the Bedrock wire format is spoken; empty: the offline model's own listener, or AWS
 
-	Converse      model.Model                    // tests and benchmarks: answers in place of the Bedrock client
-	Operators     string                         // platform operators' e-mail addresses, comma-separated
+	Converse  model.Model // tests and benchmarks: answers in place of the Bedrock client
+	Operators string      // platform operators' e-mail addresses, comma-separated; default the seeded one
+
+	AnchorInterval time.Duration // of the audit log's cadences; default 30 s
+	WitnessURL     string        // a C2SP tlog-witness that cosigns the audit log's checkpoints; empty: none
+	WitnessKey     string        // its verifier key
+
 	DatabaseConns int                            // of the platform's pool; default 4 a processor, at least 8
 	Table         map[string]handler.Constructor // the functions. Required
 	Rows          manifest.Manifest              // the manifest. Required
@@ -64,6 +71,9 @@ const (
 	region        = "us-east-1"
 	anchorBucket  = "agentplatform-local-anchors"
 	exportsBucket = "agentplatform-local-exports"
+
+	anchorOrigin    = "agentplatform.local/audit"
+	anchorRetention = 400 * 24 * time.Hour
 )
 
 // Platform is a running platform.
@@ -79,6 +89,8 @@ type Platform struct {
 	database *database
 	objects  *bucket.Server
 	pool     *pool.Pool
+	signer   sign.Signer
+	users    []string // addresses of the seeded tenants' users
 	model    *modelPort
 	queue    *queue
 	sockets  *realtime.Server
@@ -94,6 +106,12 @@ func Start(ctx context.Context, c Config) (_ *Platform, err error) {
 	}
 	if c.DatabaseConns == 0 {
 		c.DatabaseConns = max(8, 4*runtime.NumCPU())
+	}
+	if c.Operators == "" {
+		c.Operators = Operator
+	}
+	if c.AnchorInterval == 0 {
+		c.AnchorInterval = 30 * time.Second
 	}
 	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
 		return nil, err
@@ -144,7 +162,12 @@ func (p *Platform) openParts(ctx context.Context) error {
 		if p.database, err = openDatabase(ctx, p.config, p.secrets); err != nil {
 			return err
 		}
-		return seed(ctx, p.database.app, p.modelID())
+		p.users, err = seed(ctx, p.database.app, p.outbox(), p.modelID())
+		return err
+	})
+	g.Go(func() (err error) {
+		p.signer, p.Outputs.AnchorPublicKey, err = openSigner(ctx, filepath.Join(p.config.Dir, "audit"))
+		return err
 	})
 	g.Go(func() (err error) {
 		p.objects, err = bucket.Start(ctx, bucket.Config{Dir: filepath.Join(p.config.Dir, "objects"), Region: region,
@@ -155,7 +178,7 @@ func (p *Platform) openParts(ctx context.Context) error {
 	})
 	g.Go(func() (err error) {
 		p.pool, err = pool.New(pool.Config{Dir: filepath.Join(p.config.Dir, "identity"), BaseURL: p.plain.url("http"), Region: region,
-			Password: p.Password, PreToken: p.preToken})
+			Password: p.Password, PreToken: p.preToken, PostAuthentication: p.postAuthentication, SignInFailed: p.signInFailed})
 		return err
 	})
 	g.Go(func() error {
@@ -176,13 +199,23 @@ func (p *Platform) preToken(ctx context.Context, e events.CognitoEventUserPoolsP
 	return call(ctx, p.queue.functions["pre-token"], e)
 }
 
+// postAuthentication is the pool's trigger after a sign-in.
+func (p *Platform) postAuthentication(ctx context.Context, e pool.SignedIn) (pool.SignedIn, error) {
+	return call(ctx, p.queue.functions["post-authentication"], e)
+}
+
+// signInFailed tells of a sign-in that the pool refused.
+func (p *Platform) signInFailed(ctx context.Context, f pool.FailedSignIn) {
+	if err := p.queue.Invoke(ctx, "sign-in-failed", f); err != nil {
+		slog.Error("a failed sign-in could not be recorded", "error", err)
+	}
+}
+
 // serve wires the functions to the listeners and starts the clock.
 func (p *Platform) serve(ctx context.Context) error {
-	for _, t := range seeds {
-		for _, u := range t.users {
-			if _, err := p.pool.AddUser(u.email, "", true); err != nil {
-				return err
-			}
+	for _, address := range p.users {
+		if _, err := p.pool.AddUser(address, "", true); err != nil {
+			return err
 		}
 	}
 	p.queue = newQueue(p.config.Rows)
@@ -193,6 +226,7 @@ func (p *Platform) serve(ctx context.Context) error {
 		AppSyncURL: p.tls.url("https"), RealtimeURL: p.tls.url("wss"), UserPoolID: p.pool.ID(), ClientID: p.pool.ClientID(), CAFile: p.Outputs.CAFile,
 		S3Endpoint: p.objects.Endpoint(), S3AccessKeyID: "reader", S3SecretAccessKey: p.secrets.get("S3_READER_SECRET"),
 		AnchorBucket: anchorBucket, ExportsBucket: exportsBucket, DatabaseReaderURL: p.database.readerURL,
+		AnchorPublicKey: p.Outputs.AnchorPublicKey, AnchorOrigin: anchorOrigin,
 	}
 	if err := p.mount(hub); err != nil {
 		return err
@@ -206,8 +240,11 @@ func (p *Platform) serve(ctx context.Context) error {
 			}
 		})
 	}
-	return p.queue.schedule()
+	return p.queue.schedule(map[string]time.Duration{"publish-anchor": p.config.AnchorInterval})
 }
+
+// Operators are the platform operators.
+func (p *Platform) Operators() tenant.Operators { return tenant.ParseOperators(p.config.Operators) }
 
 // Failed reports the end of a part that should not have ended.
 func (p *Platform) Failed() <-chan error { return p.failed }

@@ -10,32 +10,47 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 
 	"github.com/agentplatform/agentplatform/pkg/handler"
+	"github.com/agentplatform/agentplatform/pkg/identity"
 	"github.com/agentplatform/agentplatform/pkg/invoke"
 	"github.com/agentplatform/agentplatform/pkg/local/offline"
 	"github.com/agentplatform/agentplatform/pkg/local/realtime"
 	"github.com/agentplatform/agentplatform/pkg/model"
+	"github.com/agentplatform/agentplatform/pkg/object"
 	"github.com/agentplatform/agentplatform/pkg/page"
 	"github.com/agentplatform/agentplatform/pkg/postgres"
 	"github.com/agentplatform/agentplatform/pkg/publish"
-	"github.com/agentplatform/agentplatform/pkg/tenant"
+	"github.com/agentplatform/agentplatform/pkg/sign"
 )
 
 // ports are the local adapters.
 func (p *Platform) ports(hub *realtime.Hub) *handler.Ports {
-	operators := p.config.Operators
-	if operators == "" {
-		operators = Operator
-	}
 	return &handler.Ports{
 		DB:        func() *postgres.DB { return p.database.app },
 		Reader:    func() *postgres.DB { return p.database.reader },
 		Model:     func() model.Model { return p.model },
 		Publish:   func() publish.Publisher { return hub },
 		Invoke:    func() invoke.Invoker { return p.queue },
-		Operators: func() tenant.Operators { return tenant.ParseOperators(operators) },
+		Operators: p.Operators,
 		PageKey:   func() page.Key { return page.Key(p.secrets.get("PAGE_TOKEN_KEY")) },
-		Signal:    p.config.Signal,
+		Ledger:    func() *postgres.DB { return p.database.ledger },
+		AuditKey:  func() []byte { return []byte(p.secrets.get("AUDIT_EMIT_KEY")) },
+		Sign:      func() sign.Signer { return p.signer },
+		Anchoring: func() handler.Anchoring {
+			return handler.Anchoring{Interval: p.config.AnchorInterval, Retention: anchorRetention, Origin: anchorOrigin,
+				WitnessURL: p.config.WitnessURL, WitnessKey: p.config.WitnessKey}
+		},
+		Audit:        func() *object.Bucket { return p.store().In(anchorBucket) },
+		Exports:      func() *object.Bucket { return p.store().In(exportsBucket) },
+		Identity:     func() identity.Directory { return p.pool },
+		APISecret:    func() string { return p.secrets.get("API_AUTH_SECRET") },
+		DefaultModel: p.modelID,
+		Signal:       p.config.Signal,
 	}
+}
+
+// store is the platform's own access to object storage.
+func (p *Platform) store() *object.Store {
+	return object.New(object.Config{Region: region, Endpoint: p.objects.Endpoint(), AccessKey: "platform", Secret: p.secrets.get("S3_ROOT_SECRET"), PathStyle: true})
 }
 
 // modelPort is the real Bedrock client, whatever answers it: the offline model on a port of its own, another endpoint, or AWS.

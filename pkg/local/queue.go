@@ -1,11 +1,13 @@
 package local
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,13 +17,17 @@ import (
 )
 
 // queue is asynchronous invocation on one machine: each invoke runs at once in a goroutine of its own, with its row's timeout. What fails
-// is logged; what must not be lost is found again by the reaper, as in the cloud.
+// is logged; what must not be lost is found again by a sweep, as in the cloud.
+//
+// A row that reserves a concurrency of one runs one invoke after the other; an invoke that says the same as one that waits adds nothing.
 type queue struct {
 	rows manifest.Manifest
 
 	mu        sync.Mutex
 	functions map[string]lambda.Handler // set once, by serve
 	closed    bool
+	busy      map[string]bool     // rows with a concurrency of one that run
+	waiting   map[string][][]byte // what they are asked next
 	running   sync.WaitGroup
 	ctx       context.Context
 	cancel    context.CancelFunc
@@ -30,7 +36,7 @@ type queue struct {
 var errStopping = errors.New("the platform is stopping")
 
 func newQueue(rows manifest.Manifest) *queue {
-	q := &queue{rows: rows}
+	q := &queue{rows: rows, busy: map[string]bool{}, waiting: map[string][][]byte{}}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	return q
 }
@@ -58,8 +64,40 @@ func (q *queue) Invoke(_ context.Context, function string, payload any) error {
 	case !known || h == nil:
 		return fmt.Errorf("no function %q", function)
 	}
-	q.running.Go(func() { q.run(row, h, body) })
+	q.start(row, h, body)
 	return nil
+}
+
+// start runs a function as soon as its row allows. The lock is held.
+func (q *queue) start(row manifest.Row, h lambda.Handler, body []byte) {
+	if row.Reserved == nil || *row.Reserved != 1 {
+		q.running.Go(func() { q.run(row, h, body) })
+		return
+	}
+	if q.busy[row.Name] {
+		if !slices.ContainsFunc(q.waiting[row.Name], func(w []byte) bool { return bytes.Equal(w, body) }) {
+			q.waiting[row.Name] = append(q.waiting[row.Name], body)
+		}
+		return
+	}
+	q.busy[row.Name] = true
+	q.running.Go(func() {
+		for more := true; more; {
+			q.run(row, h, body)
+			body, more = q.next(row.Name)
+		}
+	})
+}
+
+func (q *queue) next(name string) (body []byte, more bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed || len(q.waiting[name]) == 0 {
+		q.busy[name] = false
+		return nil, false
+	}
+	body, q.waiting[name] = q.waiting[name][0], q.waiting[name][1:]
+	return body, true
 }
 
 func (q *queue) run(row manifest.Row, h lambda.Handler, body []byte) {
@@ -75,21 +113,27 @@ func (q *queue) run(row manifest.Row, h lambda.Handler, body []byte) {
 	}
 }
 
-// schedule runs the rows that a rule calls, once now and then on time. Rules are `rate(<n> minute)` or `rate(<n> minutes)`.
-func (q *queue) schedule() error {
+// schedule runs the rows that a rule calls, once now and then at multiples of the rule's time, or of the one given for the row's name.
+// Rules are `rate(<n> minute)` or `rate(<n> minutes)`.
+func (q *queue) schedule(instead map[string]time.Duration) error {
 	for _, row := range q.rows.Rows {
 		for _, rule := range row.Triggers("schedule") {
 			var n int
 			if _, err := fmt.Sscanf(rule, "rate(%d minute", &n); err != nil || n < 1 {
 				return fmt.Errorf("function %s: schedule %q is not a rate in minutes", row.Name, rule)
 			}
+			every := time.Duration(n) * time.Minute
+			if given, ok := instead[row.Name]; ok {
+				every = given
+			}
 			q.running.Go(func() {
-				tick := time.NewTicker(time.Duration(n) * time.Minute)
-				defer tick.Stop()
 				for {
-					q.run(row, q.functions[row.Name], []byte(`{}`))
+					if err := q.Invoke(q.ctx, row.Name, struct{}{}); err != nil {
+						return // stopping
+					}
+					now := time.Now()
 					select {
-					case <-tick.C:
+					case <-time.After(now.Truncate(every).Add(every).Sub(now)):
 					case <-q.ctx.Done():
 						return
 					}

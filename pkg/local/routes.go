@@ -44,10 +44,20 @@ func (p *Platform) mount(hub *realtime.Hub) error {
 	}
 	plain.Handle("/graphql", &graphQL{gateway: g, verifier: verifier, sockets: p.sockets})
 	plain.Handle("GET /graphql/realtime", p.sockets)
+	rest, err := newHTTPAPI(p.config.Rows, p.queue.functions, verifier.Verify)
+	if err != nil {
+		return err
+	}
+	plain.Handle("/api/", rest)
 	plain.HandleFunc("GET /local/outputs.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Cache-Control", "no-store")
 		_, _ = w.Write(outputs)
+	})
+	plain.HandleFunc("GET /local/verify.env", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("Cache-Control", "no-store")
+		_, _ = io.WriteString(w, p.Outputs.verifyEnv())
 	})
 	page := web.Handler()
 	plain.Handle("GET /{$}", page)

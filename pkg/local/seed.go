@@ -2,10 +2,16 @@ package local
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/agentplatform/agentplatform/pkg/agent"
+	"github.com/agentplatform/agentplatform/pkg/audit"
+	"github.com/agentplatform/agentplatform/pkg/audit/outbox"
 	"github.com/agentplatform/agentplatform/pkg/postgres"
+	"github.com/agentplatform/agentplatform/pkg/tenant"
+	"github.com/agentplatform/agentplatform/pkg/user"
 )
 
 // A seeded tenant, with ids of its own so that a second start finds it.
@@ -16,7 +22,10 @@ type seedTenant struct {
 	users                      []seedUser
 }
 
-type seedUser struct{ id, email, role string }
+type seedUser struct {
+	id, email string
+	role      tenant.Role
+}
 
 // Operator is the seeded platform operator.
 const Operator = "ops@acme.test"
@@ -27,35 +36,65 @@ var seeds = []seedTenant{
 		space: "01900000-0000-7000-8000-00000000a001", template: "01900000-0000-7000-8000-00000000a002", agent: "01900000-0000-7000-8000-00000000a003",
 		agentName: "Ada", agentSystemText: "You are Acme's assistant. Answer briefly.",
 		users: []seedUser{
-			{"01900000-0000-7000-8000-00000000a010", "alice@acme.test", "owner"},
-			{"01900000-0000-7000-8000-00000000a011", "max@acme.test", "member"},
-			{"01900000-0000-7000-8000-00000000a012", Operator, "member"},
+			{"01900000-0000-7000-8000-00000000a010", "alice@acme.test", tenant.Owner},
+			{"01900000-0000-7000-8000-00000000a011", "max@acme.test", tenant.Member},
+			{"01900000-0000-7000-8000-00000000a012", Operator, tenant.Member},
 		},
 	},
 	{
 		id: "01900000-0000-7000-8000-00000000b000", slug: "globex", name: "Globex",
 		space: "01900000-0000-7000-8000-00000000b001", template: "01900000-0000-7000-8000-00000000b002", agent: "01900000-0000-7000-8000-00000000b003",
 		agentName: "Grace", agentSystemText: "You are Globex's assistant. Answer briefly.",
-		users: []seedUser{{"01900000-0000-7000-8000-00000000b010", "bob@globex.test", "owner"}},
+		users: []seedUser{{"01900000-0000-7000-8000-00000000b010", "bob@globex.test", tenant.Owner}},
 	},
 }
 
-// seed gives a new platform its tenants; what is there stays, but for the model of the seeded template, which follows the configuration.
-func seed(ctx context.Context, db *postgres.DB, modelID string) error {
+// seed gives a new platform its tenants, through the same code that makes any tenant, so that the audit log tells of them. What is there stays, but
+// for the model of the seeded template, which follows the configuration. It answers the addresses of the users that these tenants have.
+func seed(ctx context.Context, db *postgres.DB, o *outbox.Outbox, modelID string) (addresses []string, err error) {
 	for _, t := range seeds {
-		var b pgx.Batch
-		b.Queue(`insert into tenants (id, slug, name) values ($1, $2, $3) on conflict do nothing`, t.id, t.slug, t.name)
-		b.Queue(`insert into agent_templates (tenant_id, id, name, model_id, tools, is_default) values ($1, $2, 'Default', $3, '{read_thread}', true)
-			on conflict (tenant_id, id) do update set model_id = excluded.model_id where agent_templates.model_id <> excluded.model_id`, t.id, t.template, modelID)
-		b.Queue(`insert into agents (tenant_id, id, name, status, system_prompt, template_id) values ($1, $2, $3, 'active', $4, $5) on conflict do nothing`,
-			t.id, t.agent, t.agentName, t.agentSystemText, t.template)
-		b.Queue(`insert into spaces (tenant_id, id, name, default_agent_id, is_default) values ($1, $2, 'Default', $3, true) on conflict do nothing`, t.id, t.space, t.agent)
-		for _, u := range t.users {
-			b.Queue(`insert into users (tenant_id, id, email, role) values ($1, $2, $3, $4) on conflict do nothing`, t.id, u.id, u.email, u.role)
+		err := o.InTenant(ctx, db, t.id, func(tx pgx.Tx) error {
+			var there bool
+			err := tx.QueryRow(ctx, `select exists (select from tenants)`).Scan(&there)
+			if err == nil && there {
+				_, err = tx.Exec(ctx, `update agent_templates set model_id = $2 where id = $1 and model_id <> $2`, t.template, modelID)
+			}
+			if err == nil && !there {
+				err = t.found(ctx, tx, o, modelID)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("the seeded tenant %s: %w", t.slug, err)
 		}
-		if err := db.Once(ctx, t.id, &b); err != nil {
+		users, err := postgres.All(ctx, db.In(t.id), pgx.RowTo[string], `select email from users`)
+		if err != nil {
+			return nil, err
+		}
+		addresses = append(addresses, users...)
+	}
+	return addresses, nil
+}
+
+func (t seedTenant) found(ctx context.Context, tx pgx.Tx, o *outbox.Outbox, modelID string) error {
+	_, events, err := user.Found(ctx, tx, user.Founding{TenantID: t.id, Slug: t.slug, Name: t.name, SpaceID: t.space,
+		Agent: agent.Default{TemplateID: t.template, ID: t.agent, ModelID: modelID, Name: t.agentName, SystemPrompt: t.agentSystemText}})
+	if err != nil {
+		return err
+	}
+	for _, u := range t.users {
+		_, added, err := user.Add(ctx, tx, t.id, seeder, user.New{ID: u.id, Email: u.email, Role: u.role})
+		if err != nil {
 			return err
 		}
+		events = append(events, added...)
 	}
-	return nil
+	for i := range events {
+		e := &events[i]
+		e.TenantID, e.Actor, e.ActorType, e.Source = t.id, seeder, audit.ActorSystem, audit.SourceSystem
+	}
+	return o.RecordAll(ctx, tx, events)
 }
+
+// seeder is the actor of what the platform does at its first start.
+const seeder = "platform"

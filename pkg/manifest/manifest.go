@@ -29,9 +29,10 @@ type Auth string
 
 // The callers a row can name.
 const (
-	AuthUser     Auth = "user"     // a JWT of the identity pool
-	AuthOperator Auth = "operator" // a JWT of a platform operator
-	AuthInternal Auth = "internal" // the platform itself: a rule, a queue, an IAM principal
+	AuthUser     Auth = "user"       // a JWT of the identity pool
+	AuthOperator Auth = "operator"   // a JWT of a platform operator
+	AuthInternal Auth = "internal"   // the platform itself: a rule, a queue, an IAM principal
+	AuthSecret   Auth = "api-secret" // the bearer of API_AUTH_SECRET, checked by the handler
 )
 
 // Seconds is a duration in whole seconds, as Lambda counts a timeout.
@@ -41,7 +42,19 @@ type Seconds int
 func (s Seconds) Duration() time.Duration { return time.Duration(s) * time.Second }
 
 // Needs is the closed vocabulary of what a function may use. A word ending in ":" takes the name of a function.
-var Needs = []string{"db", "db:reader", "model", "publish", "operators", "page-key", "invoke:"}
+var Needs = []string{
+	"db", "db:reader", "model", "publish", "operators", "page-key", "invoke:",
+	"db:ledger",            // the database, as the ledger's one writer
+	"audit",                // the emission key: recording audited acts, and checking what was recorded
+	"sign",                 // the anchors' signing key
+	"object:audit:append",  // the write-once bucket: read, and add under a lock
+	"object:audit:read",    // the same: read
+	"object:exports:write", // the exports' bucket
+	"object:exports:read",  // links to finished exports
+	"identity",             // the identity pool's users
+	"api-secret",           // API_AUTH_SECRET
+	"default-model",        // what a new tenant's agents ask
+}
 
 // Manifest is the whole file.
 type Manifest struct {

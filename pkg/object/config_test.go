@@ -22,7 +22,7 @@ func TestDefaultCredentials(t *testing.T) {
 	}))
 	defer srv.Close()
 	store := object.New(object.Config{Region: "eu-west-1", Endpoint: srv.URL, PathStyle: true})
-	_, err := store.Put(t.Context(), "b", "k", strings.NewReader("x"), object.PutOptions{})
+	_, err := store.In("b").Put(t.Context(), "k", strings.NewReader("x"), object.PutOptions{})
 	require.NoError(t, err)
 	require.Contains(t, signed, "Credential=FROMCHAIN/")
 	require.Contains(t, signed, "/eu-west-1/s3/aws4_request")
@@ -44,7 +44,7 @@ func TestConflictIsRepeated(t *testing.T) {
 	}))
 	defer srv.Close()
 	store := object.New(object.Config{Region: "us-east-1", Endpoint: srv.URL, AccessKey: "k", Secret: "s", PathStyle: true})
-	_, err := store.Put(context.Background(), "b", "k", strings.NewReader("the body"), object.PutOptions{IfNoneMatch: true})
+	_, err := store.In("b").Put(context.Background(), "k", strings.NewReader("the body"), object.PutOptions{IfNoneMatch: true})
 	require.ErrorIs(t, err, object.ErrExists)
 	require.Equal(t, []string{"the body", "the body"}, bodies)
 }

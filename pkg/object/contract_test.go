@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"strings"
 	"sync"
@@ -25,8 +26,8 @@ type storage struct {
 	store *object.Store
 	raw   *s3.Client // the same place through the bare SDK, for what the port does not show
 	// limited says what the implementation does not enforce: moto checks neither the signature nor the expiry of a
-	// presigned URL and lets a COMPLIANCE lock be shortened; nor does it answer GetObjectRetention, so that the
-	// contract reads a lock by HeadObject. pkg/local/bucket enforces and answers all of it, as S3 documents it.
+	// presigned URL, ignores the file name in it, lets a COMPLIANCE lock be shortened and answers a part of an upload
+	// that is no more with nonsense; nor does it answer GetObjectRetention, so that the contract reads a lock by HeadObject. pkg/local/bucket enforces and answers all of it, as S3 documents it.
 	limited bool
 }
 
@@ -35,14 +36,21 @@ const locked, plain = "contract-locked", "contract-plain"
 
 func testContract(t *testing.T, s storage) {
 	for name, test := range map[string]func(*testing.T, storage){
-		"put and get":           putAndGet,
-		"get is bounded":        getIsBounded,
-		"missing":               missing,
-		"one creator":           oneCreator,
-		"list":                  list,
-		"lock":                  lock,
-		"presign":               presign,
-		"foreign errors hidden": foreignErrorsAreHidden,
+		"put and get":            putAndGet,
+		"get is bounded":         getIsBounded,
+		"missing":                missing,
+		"one creator":            oneCreator,
+		"list":                   list,
+		"lock":                   lock,
+		"presign":                presign,
+		"versions":               allVersions,
+		"versions over pages":    versionsOverPages,
+		"lock of a version":      lockOfVersion,
+		"retain":                 retain,
+		"upload":                 upload,
+		"upload taken up again":  uploadResumed,
+		"upload that is no more": noUpload,
+		"foreign errors hidden":  foreignErrorsAreHidden,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
 	}
@@ -50,14 +58,14 @@ func testContract(t *testing.T, s storage) {
 
 func put(t *testing.T, s storage, bucket, key, body string, opts object.PutOptions) string {
 	t.Helper()
-	version, err := s.store.Put(t.Context(), bucket, key, strings.NewReader(body), opts)
+	version, err := s.store.In(bucket).Put(t.Context(), key, strings.NewReader(body), opts)
 	require.NoError(t, err)
 	return version
 }
 
 func get(t *testing.T, s storage, bucket, key string) string {
 	t.Helper()
-	b, err := s.store.Get(t.Context(), bucket, key, 1<<20)
+	b, err := s.store.In(bucket).Get(t.Context(), key, 1<<20)
 	require.NoError(t, err)
 	return string(b)
 }
@@ -73,9 +81,9 @@ func putAndGet(t *testing.T, s storage) {
 	require.Empty(t, get(t, s, plain, "empty"))
 
 	big := bytes.Repeat([]byte("0123456789abcdef"), 3<<16) // 3 MiB: more than one buffer
-	_, err := s.store.Put(t.Context(), plain, "big", bytes.NewReader(big), object.PutOptions{ContentType: "text/csv"})
+	_, err := s.store.In(plain).Put(t.Context(), "big", bytes.NewReader(big), object.PutOptions{ContentType: "text/csv"})
 	require.NoError(t, err)
-	back, err := s.store.Get(t.Context(), plain, "big", int64(len(big)))
+	back, err := s.store.In(plain).Get(t.Context(), "big", int64(len(big)))
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(big, back))
 
@@ -89,27 +97,27 @@ func putAndGet(t *testing.T, s storage) {
 	r := strings.NewReader("skip this")
 	_, err = r.Seek(5, io.SeekStart)
 	require.NoError(t, err)
-	_, err = s.store.Put(t.Context(), plain, "rest", r, object.PutOptions{})
+	_, err = s.store.In(plain).Put(t.Context(), "rest", r, object.PutOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "this", get(t, s, plain, "rest"))
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = s.store.Put(ctx, plain, "cancelled", strings.NewReader("x"), object.PutOptions{})
+	_, err = s.store.In(plain).Put(ctx, "cancelled", strings.NewReader("x"), object.PutOptions{})
 	require.ErrorIs(t, err, context.Canceled)
 }
 
 func getIsBounded(t *testing.T, s storage) {
 	put(t, s, plain, "ten", "0123456789", object.PutOptions{})
-	_, err := s.store.Get(t.Context(), plain, "ten", 9)
+	_, err := s.store.In(plain).Get(t.Context(), "ten", 9)
 	require.ErrorIs(t, err, object.ErrTooLarge)
-	b, err := s.store.Get(t.Context(), plain, "ten", 10)
+	b, err := s.store.In(plain).Get(t.Context(), "ten", 10)
 	require.NoError(t, err)
 	require.Len(t, b, 10)
 }
 
 func missing(t *testing.T, s storage) {
-	_, err := s.store.Get(t.Context(), plain, "nowhere", 10)
+	_, err := s.store.In(plain).Get(t.Context(), "nowhere", 10)
 	var f *fault.Error
 	require.ErrorAs(t, err, &f)
 	require.Equal(t, fault.Missing("object"), f)
@@ -117,7 +125,7 @@ func missing(t *testing.T, s storage) {
 	put(t, s, locked, "deleted", "x", object.PutOptions{})
 	_, err = s.raw.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: aws.String(locked), Key: aws.String("deleted")})
 	require.NoError(t, err)
-	_, err = s.store.Get(t.Context(), locked, "deleted", 10)
+	_, err = s.store.In(locked).Get(t.Context(), "deleted", 10)
 	require.ErrorAs(t, err, &f, "a delete marker is a missing key")
 }
 
@@ -127,7 +135,7 @@ func oneCreator(t *testing.T, s storage) {
 	var wg sync.WaitGroup
 	for i := range writers {
 		wg.Go(func() {
-			_, errs[i] = s.store.Put(t.Context(), locked, "once", strings.NewReader(fmt.Sprint(i)), object.PutOptions{IfNoneMatch: true})
+			_, errs[i] = s.store.In(locked).Put(t.Context(), "once", strings.NewReader(fmt.Sprint(i)), object.PutOptions{IfNoneMatch: true})
 		})
 	}
 	wg.Wait()
@@ -153,7 +161,7 @@ func list(t *testing.T, s storage) {
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			_, err := s.store.Put(t.Context(), plain, fmt.Sprintf("list/%04d", i), strings.NewReader("x"), object.PutOptions{})
+			_, err := s.store.In(plain).Put(t.Context(), fmt.Sprintf("list/%04d", i), strings.NewReader("x"), object.PutOptions{})
 			failed <- err
 		})
 	}
@@ -163,7 +171,7 @@ func list(t *testing.T, s storage) {
 	}
 	put(t, s, plain, "lisu", "x", object.PutOptions{}) // sorts after the prefix
 	keys := func(prefix, after string, most int) (found []string) {
-		for o, err := range s.store.List(t.Context(), plain, prefix, after) {
+		for o, err := range s.store.In(plain).List(t.Context(), prefix, after) {
 			require.NoError(t, err)
 			require.EqualValues(t, 1, o.Size)
 			require.WithinDuration(t, time.Now(), o.Modified, time.Minute)
@@ -213,20 +221,22 @@ func lock(t *testing.T, s storage) {
 	require.Equal(t, "two", get(t, s, locked, "held"))
 	require.Len(t, versions(t, s, "held"), 2)
 
-	_, err = s.store.Put(t.Context(), plain, "unlockable", strings.NewReader("x"), object.PutOptions{RetainUntil: until})
+	_, err = s.store.In(plain).Put(t.Context(), "unlockable", strings.NewReader("x"), object.PutOptions{RetainUntil: until})
 	require.Error(t, err, "a bucket without object lock must not pretend")
 }
 
 func presign(t *testing.T, s storage) {
 	put(t, s, plain, "exports/ü 1.csv", "a,b", object.PutOptions{ContentType: "text/csv"})
-	url, err := s.store.Presign(t.Context(), plain, "exports/ü 1.csv", 3*time.Second)
+	url, err := s.store.In(plain).Presign(t.Context(), "exports/ü 1.csv", object.PresignOptions{Validity: 3 * time.Second, FileName: "ü 1.csv"})
 	require.NoError(t, err)
+	disposition := ""
 	fetch := func(url string) (int, string) {
 		res, err := http.Get(url) // as a browser does: no header of ours
 		require.NoError(t, err)
 		defer res.Body.Close()
 		body, err := io.ReadAll(res.Body)
 		require.NoError(t, err)
+		disposition = res.Header.Get("Content-Disposition")
 		return res.StatusCode, string(body)
 	}
 	status, body := fetch(url)
@@ -235,6 +245,9 @@ func presign(t *testing.T, s storage) {
 	if s.limited {
 		return
 	}
+	_, parameters, err := mime.ParseMediaType(disposition)
+	require.NoError(t, err)
+	require.Equal(t, "ü 1.csv", parameters["filename"])
 	put(t, s, plain, "exports/other.csv", "secret", object.PutOptions{})
 	status, _ = fetch(strings.Replace(url, "%C3%BC%201.csv", "other.csv", 1))
 	require.Equal(t, http.StatusForbidden, status)
@@ -246,10 +259,10 @@ func presign(t *testing.T, s storage) {
 
 func foreignErrorsAreHidden(t *testing.T, s storage) {
 	var f *fault.Error
-	_, err := s.store.Get(t.Context(), "contract-no-such-bucket", "a", 10)
+	_, err := s.store.In("contract-no-such-bucket").Get(t.Context(), "a", 10)
 	require.Error(t, err)
 	require.False(t, errors.As(err, &f), "a missing bucket is our fault, not the caller's")
-	for _, err := range s.store.List(t.Context(), "contract-no-such-bucket", "", "") {
+	for _, err := range s.store.In("contract-no-such-bucket").List(t.Context(), "", "") {
 		require.Error(t, err)
 		require.False(t, errors.As(err, &f))
 	}

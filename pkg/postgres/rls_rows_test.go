@@ -18,7 +18,6 @@ var examples = map[string]func(n int) map[string]any{
 	"audit_events": func(n int) map[string]any {
 		return map[string]any{
 			"event_hash": fmt.Sprintf("%064x", n), "prev_hash": fmt.Sprintf("%064x", n+1),
-			"actor_type": "user", "source": "graphql",
 		}
 	},
 }

@@ -28,6 +28,8 @@ type Caller struct {
 	Email         string
 	EmailVerified bool
 	Role          Role
+	SessionID     string // of the sign-in that the token comes from
+	RequestID     string // of the request, as in the log
 }
 
 type key struct{}

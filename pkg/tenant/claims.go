@@ -12,6 +12,7 @@ func (c Claims) Caller() Caller {
 		Email:         c.text("email"),
 		EmailVerified: c["email_verified"] == true || c["email_verified"] == "true",
 		Role:          Role(c.text("custom:role")),
+		SessionID:     c.text("origin_jti"),
 	}
 }
 

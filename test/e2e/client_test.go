@@ -29,6 +29,10 @@ type outputs struct {
 	UserPoolID  string `json:"user_pool_id"`
 	ClientID    string `json:"client_id"`
 	CAFile      string `json:"ca_file"`
+
+	DatabaseReaderURL string `json:"database_reader_url"`
+	AnchorPublicKey   string `json:"anchor_public_key_file"`
+	AnchorOrigin      string `json:"anchor_origin"`
 }
 
 // plainClient keeps no connection: platforms come and go, their ports too.

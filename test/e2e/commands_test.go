@@ -22,9 +22,12 @@ func TestCommands(t *testing.T) {
 	require.Empty(t, os.Getenv(insideVariable), "a document runs the tests that run it: put <!-- not run: … --> before that block")
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
-	names, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	require.NoError(t, err)
-	names = append([]string{filepath.Join(root, "README.md")}, names...)
+	names := []string{filepath.Join(root, "README.md")}
+	for _, folder := range []string{"docs", filepath.Join("docs", "design")} {
+		found, err := filepath.Glob(filepath.Join(root, folder, "*.md"))
+		require.NoError(t, err)
+		names = append(names, found...)
+	}
 	r := newRunner(t)
 	copyTree(t, root, r.tree)
 	for _, name := range names {

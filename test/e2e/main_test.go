@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// binary is the platform, built by TestMain.
-var binary string
+// The platform and the verifier, built by TestMain.
+var binary, verifier string
 
 func TestMain(m *testing.M) {
 	os.Exit(run(m))
@@ -32,8 +32,8 @@ func run(m *testing.M) (code int) {
 		return 1
 	}
 	defer func() { _ = removeAll(scratch) }()
-	binary = filepath.Join(scratch, "local")
-	build := exec.Command("go", "build", "-o", binary, "../../cmd/local")
+	binary, verifier = filepath.Join(scratch, "local"), filepath.Join(scratch, "audit-verifier")
+	build := exec.Command("go", "build", "-o", scratch+string(filepath.Separator), "../../cmd/local", "../../cmd/audit-verifier")
 	build.Stdout, build.Stderr = os.Stderr, os.Stderr
 	if err := build.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "building the platform:", err)

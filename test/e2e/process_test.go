@@ -92,7 +92,7 @@ func environment(dir string, settings ...string) []string {
 		name, _, _ := strings.Cut(v, "=")
 		switch name {
 		case "DATA_DIR", "PORT", "TLS_PORT", "LOCAL_PASSWORD", "DATABASE_URL", "MODEL", "MODEL_ID", "LOG_LEVEL", "SERVICE_PLATFORM_OPERATOR_EMAILS",
-			"AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "GOCOVERDIR":
+			"AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "GOCOVERDIR", "ANCHOR_INTERVAL", "ANCHOR_WITNESS_URL", "ANCHOR_WITNESS_KEY":
 		default:
 			env = append(env, v)
 		}

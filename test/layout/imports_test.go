@@ -13,11 +13,13 @@ import (
 // The layers, lowest first. A pattern is a folder; `*` stands for one name, a last `/...` for the folder and all below; `!` takes out again.
 const (
 	words        = "schema pkg/fault pkg/ident pkg/manifest pkg/tenant pkg/page pkg/text"
-	technologies = "pkg/postgres pkg/model pkg/object pkg/publish pkg/invoke pkg/identity"
-	notes        = "pkg/clienttoken pkg/notify" // rows that every noun writes in its transaction
-	nouns        = "pkg/agent pkg/thread pkg/tool pkg/turn"
+	evidence     = "pkg/audit pkg/audit/canonical pkg/audit/merkle pkg/audit/anchor" // the audit log's bytes, without any technology
+	technologies = "pkg/postgres pkg/model pkg/object pkg/publish pkg/invoke pkg/identity pkg/sign"
+	notes        = "pkg/clienttoken pkg/notify pkg/audit pkg/audit/outbox" // rows that every noun writes in its transaction
+	nouns        = "pkg/agent pkg/thread pkg/tool pkg/turn pkg/space pkg/user"
+	log          = "pkg/audit/trail pkg/audit/export pkg/audit/ledger pkg/audit/proof" // who writes the audit log, and who reads it
 
-	forTests = "!pkg/postgres/pgtest !pkg/handler/handlertest" // as what takes them out
+	forTests = "!pkg/postgres/pgtest !pkg/handler/handlertest !pkg/audit/witness/witnesstest !pkg/audit/trail/trailtest" // as what takes them out
 
 	aws    = "github.com/aws/aws-sdk-go-v2/... github.com/aws/smithy-go/..."
 	lambda = "github.com/aws/aws-lambda-go/..."
@@ -42,7 +44,21 @@ var mayImport = []struct{ who, project, outside string }{
 	{"pkg/object", words, aws},
 	{"pkg/publish", words, aws + " " + retry},
 	{"pkg/invoke", words, aws},
-	{"pkg/identity", words, "github.com/golang-jwt/jwt/v5/... github.com/MicahParks/..."},
+	{"pkg/identity", words, aws + " github.com/golang-jwt/jwt/v5/... github.com/MicahParks/..."},
+	{"pkg/sign", words, aws},
+
+	// The audit log: its bytes; the one way in; who writes it and who reads it. The verifier trusts nobody, so it imports no writer.
+	{"pkg/audit/canonical pkg/audit/merkle", "", ""},
+	{"pkg/audit", "pkg/fault pkg/ident pkg/audit/canonical", ""},
+	{"pkg/audit/anchor", "pkg/fault pkg/ident " + evidence, ""},
+	{"pkg/audit/witness", "pkg/ident " + evidence, ""},
+	{"pkg/audit/witness/witnesstest", evidence, "golang.org/x/mod/... github.com/transparency-dev/..."},
+	{"pkg/audit/outbox", words + " pkg/audit pkg/postgres", pgx},
+	{"pkg/audit/ledger", words + " " + evidence + " pkg/audit/witness pkg/object pkg/postgres pkg/sign", pgx + " " + group},
+	{"pkg/audit/trail", words + " " + evidence + " pkg/postgres", pgx},
+	{"pkg/audit/trail/trailtest", words + " " + evidence + " pkg/audit/trail pkg/audit/outbox pkg/postgres pkg/postgres/pgtest", pgx + " github.com/stretchr/testify/..."},
+	{"pkg/audit/export", words + " " + evidence + " pkg/audit/trail pkg/object pkg/postgres pkg/sign", pgx},
+	{"pkg/audit/proof pkg/audit/verify", words + " " + evidence + " pkg/object pkg/postgres", pgx + " " + group},
 
 	// Nouns: each sees those to its left. Of a technology they see our package, never its SDK; transactions are pgx.Tx.
 	{"pkg/clienttoken", words + " pkg/postgres", pgx},
@@ -51,18 +67,20 @@ var mayImport = []struct{ who, project, outside string }{
 	{"pkg/thread", words + " " + technologies + " " + notes + " pkg/agent", pgx},
 	{"pkg/tool", words + " " + technologies + " " + notes + " pkg/agent pkg/thread", pgx},
 	{"pkg/turn", words + " " + technologies + " " + notes + " pkg/agent pkg/thread pkg/tool", pgx + " " + group},
+	{"pkg/space", words + " " + technologies + " " + notes + " pkg/agent", pgx},
+	{"pkg/user", words + " " + technologies + " " + notes + " pkg/agent pkg/space", pgx},
 
 	// What stands between callers and functions knows no noun.
 	{"pkg/gateway/...", "pkg/fault pkg/manifest pkg/tenant pkg/handler pkg/gateway/internal/...", lambda + " github.com/vektah/gqlparser/v2/..."},
-	{"pkg/handler", words + " " + technologies, lambda + " " + aws + " github.com/caarlos0/env/v11/..."},
-	{"pkg/handler/handlertest", words + " " + technologies + " pkg/handler pkg/postgres/pgtest", "github.com/stretchr/testify/..."},
+	{"pkg/handler", words + " " + technologies + " pkg/audit/outbox", lambda + " " + aws + " github.com/caarlos0/env/v11/..."},
+	{"pkg/handler/handlertest", words + " " + technologies + " pkg/audit pkg/audit/outbox pkg/handler pkg/postgres/pgtest", "github.com/stretchr/testify/..."},
 	{"pkg/launch", "pkg/handler pkg/manifest schema", lambda + " github.com/aws/aws-xray-sdk-go/v2/..."},
 
 	// Functions: a noun's package, its mains, the table, and the one function that is made of the others.
 	{"functions", "functions/* pkg/handler", ""},
 	{"functions/graphql", words + " pkg/gateway pkg/handler", lambda},
 	{"functions/graphql/graphql", "functions functions/graphql pkg/handler pkg/launch pkg/manifest", lambda},
-	{"functions/*", words + " " + technologies + " " + notes + " " + nouns + " pkg/handler", lambda + " " + pgx},
+	{"functions/*", words + " " + technologies + " " + notes + " " + nouns + " " + log + " " + evidence + " pkg/handler", lambda + " " + pgx},
 	{"functions/*/*", "functions/* pkg/launch", ""}, // its own noun only: TestAMainOnlyNamesItsFunction
 
 	// The one-machine cloud takes the table as a value, so that it does not import it.

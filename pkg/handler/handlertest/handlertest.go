@@ -4,19 +4,24 @@ package handlertest
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentplatform/agentplatform/pkg/fault"
 	"github.com/agentplatform/agentplatform/pkg/handler"
+	"github.com/agentplatform/agentplatform/pkg/identity"
 	"github.com/agentplatform/agentplatform/pkg/invoke"
 	"github.com/agentplatform/agentplatform/pkg/manifest"
+	"github.com/agentplatform/agentplatform/pkg/object"
 	"github.com/agentplatform/agentplatform/pkg/page"
 	"github.com/agentplatform/agentplatform/pkg/postgres"
 	"github.com/agentplatform/agentplatform/pkg/postgres/pgtest"
 	"github.com/agentplatform/agentplatform/pkg/publish"
+	"github.com/agentplatform/agentplatform/pkg/sign"
 	"github.com/agentplatform/agentplatform/pkg/tenant"
 	"github.com/agentplatform/agentplatform/schema"
 )
@@ -30,7 +35,16 @@ type Platform struct {
 	mu        sync.Mutex
 	published []publish.Event
 	invoked   []string // functions, in order
+	directory Directory
 }
+
+// Model is the default model, APISecret the runtimes' bearer token, AuditKey the emission key, Origin the anchor log's name.
+const (
+	Model     = "test.model-v1"
+	APISecret = "an API secret for tests, 32 characters"
+	AuditKey  = "an emission key for tests, 32 characters"
+	Origin    = "test/audit"
+)
 
 // New is a platform on a database of its own. Operators lists the platform operators' addresses.
 func New(t testing.TB, operators ...string) *Platform {
@@ -45,9 +59,34 @@ func New(t testing.TB, operators ...string) *Platform {
 		Invoke:    func() invoke.Invoker { return p },
 		Operators: func() tenant.Operators { return operators },
 		PageKey:   func() page.Key { return page.Key("a key for tests, 32 characters..") },
+		Ledger:    sync.OnceValue(func() *postgres.DB { return p.DB.Open(t, p.DB.LedgerURL) }),
+		AuditKey:  func() []byte { return []byte(AuditKey) },
+		Sign: sync.OnceValue(func() sign.Signer {
+			key, err := sign.File(filepath.Join(t.TempDir(), "key.pem"))
+			require.NoError(t, err)
+			return key
+		}),
+		Anchoring: func() handler.Anchoring {
+			return handler.Anchoring{Interval: 15 * time.Minute, Retention: 400 * 24 * time.Hour, Origin: Origin}
+		},
+		Audit:        func() *object.Bucket { panic("no bucket: see WithStore") },
+		Exports:      func() *object.Bucket { panic("no bucket: see WithStore") },
+		Identity:     func() identity.Directory { return &p.directory },
+		APISecret:    func() string { return APISecret },
+		DefaultModel: func() string { return Model },
 	}
 	return p
 }
+
+// WithStore gives the functions these buckets.
+func (p *Platform) WithStore(audit, exports *object.Bucket) *Platform {
+	p.ports.Audit = func() *object.Bucket { return audit }
+	p.ports.Exports = func() *object.Bucket { return exports }
+	return p
+}
+
+// Directory is the identity pool's users: it remembers what it was told, in order ("invite ada@acme.test").
+func (p *Platform) Directory() *Directory { return &p.directory }
 
 // Env is the Env of the function of that name.
 func (p *Platform) Env(t testing.TB, name string) *handler.Env {

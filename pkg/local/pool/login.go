@@ -55,7 +55,7 @@ func (p *Pool) login(w http.ResponseWriter, r *http.Request) {
 		p.showForm(w, r, http.StatusBadRequest, ask, username, "Enter your e-mail address and your password.")
 		return
 	}
-	u, err := p.authenticate(username, password)
+	u, err := p.authenticate(withOrigin(r), username, password)
 	if err != nil {
 		var e wireError
 		errors.As(err, &e)

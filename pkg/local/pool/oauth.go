@@ -80,8 +80,8 @@ func (p *Pool) exchange(ctx context.Context, code, redirectURI, verifier string)
 		return tokens{}, session{}, refuse("invalid_grant", "the code is unknown, used or expired, or was issued for another redirect_uri or code_verifier")
 	}
 	u, ok := p.find(g.sub)
-	if !ok {
-		return tokens{}, session{}, refuse("invalid_grant", "the user is gone")
+	if !ok || u.Disabled {
+		return tokens{}, session{}, refuse("invalid_grant", "the user is gone or disabled")
 	}
 	t, x, err := p.signIn(ctx, u, sourceHosted, g.scope, g.nonce, g.authTime)
 	if err == nil {

@@ -63,7 +63,7 @@ func (p *Pool) passwordAuth(ctx context.Context, username, password string) (any
 	if password == "" {
 		return nil, missing("PASSWORD")
 	}
-	u, err := p.authenticate(username, password)
+	u, err := p.authenticate(ctx, username, password)
 	if err != nil {
 		return nil, err
 	}

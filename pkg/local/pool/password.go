@@ -104,21 +104,6 @@ func (f *failures) sweep(now time.Time) {
 	}
 }
 
-// authenticate is the user with this name and password.
-func (p *Pool) authenticate(username, password string) (User, error) {
-	name := normalize(username)
-	if p.failures.waiting(name) {
-		return User{}, notAuthorized("Password attempts exceeded")
-	}
-	user, found := p.find(name)
-	ok := p.password.matches(password) && found
-	p.failures.note(name, ok)
-	if !ok {
-		return User{}, notAuthorized("Incorrect username or password.")
-	}
-	return user, nil
-}
-
 func randomBytes(n int) []byte {
 	b := make([]byte, n)
 	rand.Read(b) // never fails (crypto/rand)

@@ -3,7 +3,8 @@
 //
 // Invariants:
 //   - Pool id, client id, signing key, users and refresh tokens outlive restarts (Config.Dir). Of a refresh token only its SHA-256 is kept.
-//   - No token is signed before the pre-token-generation trigger has answered; when it fails, there is no token.
+//   - No token is signed before the pre-token-generation trigger has answered; when it fails, there is no token. Nor is there one for a
+//     sign-in (by password; a renewal is none) that the post-authentication trigger did not take.
 //   - An unknown user and a wrong password have the same answer after the same work.
 //   - The password is in memory only, as a salted slow hash; nothing of it is in Dir.
 //   - Redirects go to loopback addresses, the pool's own base URL and Config.RedirectURLs; to anything else the answer is a page.
@@ -35,7 +36,7 @@ const (
 	tokenLife   = time.Hour           // of ID and access tokens
 	refreshLife = 30 * 24 * time.Hour // of refresh tokens, from sign-in
 	codeLife    = 5 * time.Minute     // of authorization codes
-	triggerTime = 5 * time.Second     // the longest the trigger may take
+	triggerTime = 5 * time.Second     // the longest a trigger may take
 )
 
 // PreToken is the pre-token-generation trigger, version 2: it gets the event and returns it with the response filled in.
@@ -46,8 +47,11 @@ type Config struct {
 	Dir      string   // state: signing-key.pem (0600), pool.json, sessions.ndjson; made when missing. Required
 	BaseURL  string   // where Handler is reached, without a slash at the end, e.g. http://127.0.0.1:8787. Required
 	Region   string   // first part of the pool id, used when the pool is made; default us-east-1
-	Password string   // of every user. Required
+	Password string   // of every user, invited ones too. Required
 	PreToken PreToken // adds the tenant's claims to the tokens; nil = none
+
+	PostAuthentication PostAuthentication // told of each sign-in before there is a code or a token; nil = nobody
+	SignInFailed       SignInFailed       // told of each sign-in that was refused; nil = nobody
 
 	RedirectURLs []string         // exact redirect_uri and logout_uri values allowed beside loopback addresses; default none
 	MaxFailures  int              // wrong passwords in a row before a user waits 1 s, then 2 s, 4 s … 30 s; default 5, negative = never

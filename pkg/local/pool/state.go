@@ -27,6 +27,7 @@ type User struct {
 	Sub      string `json:"sub"` // the pool's id of the user, also its username
 	Email    string `json:"email"`
 	Verified bool   `json:"email_verified"`
+	Disabled bool   `json:"disabled,omitempty"` // signs in no more
 }
 
 var (
@@ -71,8 +72,7 @@ func (p *Pool) AddUser(email, sub string, verified bool) (User, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	next := p.state
-	next.Users = slices.Clone(p.state.Users)
+	next := p.copyState()
 	i := slices.IndexFunc(next.Users, func(u User) bool { return u.Email == email })
 	if sub != "" && slices.ContainsFunc(next.Users, func(u User) bool { return u.Sub == sub && u.Email != email }) {
 		return User{}, fmt.Errorf("identity pool: sub %s is another user's", sub)
@@ -91,11 +91,23 @@ func (p *Pool) AddUser(email, sub string, verified bool) (User, error) {
 	default:
 		next.Users[i].Verified = verified
 	}
+	return next.Users[i], p.replaceState(next)
+}
+
+// copyState is the state, to be changed and given to replaceState while p.mu stays locked.
+func (p *Pool) copyState() state {
+	next := p.state
+	next.Users = slices.Clone(p.state.Users)
+	return next
+}
+
+// replaceState makes next the state, on disk first.
+func (p *Pool) replaceState(next state) error {
 	if err := next.save(); err != nil {
-		return User{}, err
+		return err
 	}
 	p.state = next
-	return next.Users[i], nil
+	return nil
 }
 
 // find is the user that signs in under this name: its e-mail address in any case, or its sub.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -39,7 +41,23 @@ func (p *Pool) signIn(ctx context.Context, u User, source, scope, nonce string, 
 	if t.Refresh, err = p.sessions.begin(x); err != nil {
 		return tokens{}, session{}, fmt.Errorf("store session: %w", err)
 	}
+	// Whoever disables or deletes the user says so first and ends its sessions then: either that finds this session, or this finds that.
+	if err := p.mayStay(u.Sub); err != nil {
+		return tokens{}, session{}, errors.Join(err, p.sessions.end(func(y session) bool { return y.Origin == x.Origin }))
+	}
 	return t, x, nil
+}
+
+// mayStay refuses a user that is gone or disabled.
+func (p *Pool) mayStay(sub string) error {
+	u, ok := p.find(sub)
+	switch {
+	case !ok:
+		return notAuthorized("User does not exist.")
+	case u.Disabled:
+		return notAuthorized("User is disabled.")
+	}
+	return nil
 }
 
 // refresh makes new ID and access tokens in the session of a refresh token; the refresh token stays as it is.
@@ -54,6 +72,9 @@ func (p *Pool) refresh(ctx context.Context, refreshToken string) (tokens, sessio
 	u, ok := p.find(x.Sub)
 	if !ok {
 		return tokens{}, session{}, notAuthorized("Invalid Refresh Token")
+	}
+	if u.Disabled {
+		return tokens{}, session{}, notAuthorized("User is disabled.")
 	}
 	t, err := p.mint(ctx, u, x, sourceRefresh, "")
 	return t, x, err
@@ -109,18 +130,10 @@ func (p *Pool) trigger(ctx context.Context, u User, source, scope string) (event
 	}
 	ctx, cancel := context.WithTimeout(ctx, triggerTime)
 	defer cancel()
-	region, _, _ := strings.Cut(p.id, "_")
-	verified := "false"
-	if u.Verified {
-		verified = "true"
-	}
 	out, err := p.config.PreToken(ctx, events.CognitoEventUserPoolsPreTokenGenV2_0{
-		CognitoEventUserPoolsHeader: events.CognitoEventUserPoolsHeader{
-			Version: "2", TriggerSource: source, Region: region, UserPoolID: p.id, UserName: u.Sub,
-			CallerContext: events.CognitoEventUserPoolsCallerContext{AWSSDKVersion: "aws-sdk-unknown-unknown", ClientID: p.clientID},
-		},
+		CognitoEventUserPoolsHeader: p.header("2", source, u),
 		Request: events.CognitoEventUserPoolsPreTokenGenRequestV2_0{
-			UserAttributes:     map[string]string{"sub": u.Sub, "email": u.Email, "email_verified": verified, "cognito:user_status": "CONFIRMED"},
+			UserAttributes:     attributes(u),
 			GroupConfiguration: events.GroupConfigurationV2_0{GroupsToOverride: []string{}, IAMRolesToOverride: []string{}},
 			Scopes:             strings.Fields(scope),
 		},
@@ -130,6 +143,18 @@ func (p *Pool) trigger(ctx context.Context, u User, source, scope string) (event
 		return events.ClaimsAndScopeOverrideDetailsV2_0{}, failed("UserLambdaValidationException", "PreTokenGeneration failed with error %s.", fault.From(err).Message)
 	}
 	return out.Response.ClaimsAndScopeOverrideDetails, nil
+}
+
+// header is what every trigger's event begins with.
+func (p *Pool) header(version, source string, u User) events.CognitoEventUserPoolsHeader {
+	region, _, _ := strings.Cut(p.id, "_")
+	return events.CognitoEventUserPoolsHeader{Version: version, TriggerSource: source, Region: region, UserPoolID: p.id, UserName: u.Sub,
+		CallerContext: events.CognitoEventUserPoolsCallerContext{AWSSDKVersion: "aws-sdk-unknown-unknown", ClientID: p.clientID}}
+}
+
+// attributes are a user's, as triggers get them.
+func attributes(u User) map[string]string {
+	return map[string]string{"sub": u.Sub, "email": u.Email, "email_verified": strconv.FormatBool(u.Verified), "cognito:user_status": "CONFIRMED"}
 }
 
 // kept are the claims that a trigger can neither change nor take away; like Cognito, its wish is passed over.

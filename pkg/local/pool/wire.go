@@ -90,7 +90,7 @@ func (p *Pool) call(w http.ResponseWriter, r *http.Request) (any, error) {
 	if !utf8.Valid(body) {
 		return nil, failed("SerializationException", "The request is not valid UTF-8")
 	}
-	return run(p, r.Context(), body)
+	return run(p, withOrigin(r), body)
 }
 
 // decode reads an operation's input; members that it does not know are passed over, as the real service does.

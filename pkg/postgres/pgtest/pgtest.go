@@ -58,28 +58,43 @@ func New(t testing.TB) *DB {
 	if !main.Load() {
 		t.Fatal("pgtest: the package needs func TestMain(m *testing.M) { pgtest.Main(m) }")
 	}
-	server, err := shared.started()
-	if err != nil {
+	if _, err := shared.started(); err != nil {
 		t.Fatalf("pgtest: %v", err)
 	}
+	return shared.copyOf(t, template)
+}
+
+// Clone is a copy of db as it is now, dropped when t ends. It ends every connection to db: a database in use cannot be copied.
+func (db *DB) Clone(t testing.TB) *DB {
+	t.Helper()
+	// A backend that is told to end may take a moment to be gone.
+	if err := shared.exec(t.Context(), "select pg_terminate_backend(pid, 60000) from pg_stat_activity where datname = '"+db.Name+"'"); err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	return shared.copyOf(t, db.Name)
+}
+
+func (c *cluster) copyOf(t testing.TB, source string) *DB {
+	t.Helper()
 	name := fmt.Sprintf("test_%d", serial.Add(1))
 	// Copying files costs two checkpoints, which cost nothing without fsync, and then half as much as copying through the log.
-	if err := shared.exec(t.Context(), "create database "+name+" template "+template+" strategy file_copy"); err != nil {
+	if err := c.exec(t.Context(), "create database "+name+" template "+source+" strategy file_copy"); err != nil {
 		t.Fatalf("pgtest: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := shared.exec(context.Background(), "drop database "+name+" with (force)"); err != nil {
+		if err := c.exec(context.Background(), "drop database "+name+" with (force)"); err != nil {
 			t.Errorf("pgtest: %v", err)
 		}
 	})
+	url := func(role string) string { return c.server.URL(role, secret, name) }
 	db := &DB{
 		Name:      name,
-		AppURL:    server.URL("agentplatform_app", secret, name),
-		OwnerURL:  server.URL("agentplatform_owner", secret, name),
-		LedgerURL: server.URL("agentplatform_ledger", secret, name),
-		ReaderURL: server.URL("agentplatform_reader", secret, name),
-		SuperURL:  server.URL(embedded.Superuser, secret, name),
-		AppTCPURL: server.TCPURL("agentplatform_app", secret, name),
+		AppURL:    url("agentplatform_app"),
+		OwnerURL:  url("agentplatform_owner"),
+		LedgerURL: url("agentplatform_ledger"),
+		ReaderURL: url("agentplatform_reader"),
+		SuperURL:  url(embedded.Superuser),
+		AppTCPURL: c.server.TCPURL("agentplatform_app", secret, name),
 	}
 	db.App = db.Open(t, db.AppURL)
 	return db
@@ -141,4 +156,23 @@ type cluster struct {
 	admin  *pgx.Conn
 	turn   sync.Mutex // of admin, which does one thing at a time
 	err    error
+}
+
+// Folder is an empty folder in memory, where there is some, removed when t ends (or with the server, after a kill): for other things
+// that tests make thousands of files in.
+func Folder(t testing.TB) string {
+	t.Helper()
+	if _, err := shared.started(); err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	dir, err := os.MkdirTemp(shared.dir, "folder-")
+	if err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Errorf("pgtest: %v", err)
+		}
+	})
+	return dir
 }

@@ -34,6 +34,26 @@ func TestNew(t *testing.T) {
 	}
 }
 
+func TestClone(t *testing.T) {
+	db := New(t)
+	tenant := db.Tenant(t, "acme")
+	count := func(db *DB) (n int) {
+		require.NoError(t, db.App.InTenant(t.Context(), tenant, func(tx pgx.Tx) error {
+			return tx.QueryRow(t.Context(), "select count(*) from tenants").Scan(&n)
+		}))
+		return n
+	}
+	inUse := db.Superuser(t)
+	require.NoError(t, inUse.Ping(t.Context()))
+	a := db.Clone(t)
+	require.Error(t, inUse.Ping(t.Context()), "copying ends the connections")
+	require.Equal(t, 1, count(a))
+	_, err := a.Superuser(t).Exec(t.Context(), "delete from tenants")
+	require.NoError(t, err)
+	require.Zero(t, count(a))
+	require.Equal(t, 1, count(db.Clone(t)), "each is a copy of its own")
+}
+
 func TestNewInParallel(t *testing.T) {
 	for range 8 {
 		t.Run("", func(t *testing.T) {

@@ -1,0 +1,8 @@
+package main
+
+import (
+	"github.com/agentplatform/agentplatform/functions/compliance"
+	"github.com/agentplatform/agentplatform/pkg/launch"
+)
+
+func main() { launch.Lambda("compliance-proof", compliance.ComplianceProof) }

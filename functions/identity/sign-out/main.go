@@ -1,0 +1,8 @@
+package main
+
+import (
+	"github.com/agentplatform/agentplatform/functions/identity"
+	"github.com/agentplatform/agentplatform/pkg/launch"
+)
+
+func main() { launch.Lambda("sign-out", identity.SignOut) }

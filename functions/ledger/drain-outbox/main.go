@@ -1,0 +1,8 @@
+package main
+
+import (
+	"github.com/agentplatform/agentplatform/functions/ledger"
+	"github.com/agentplatform/agentplatform/pkg/launch"
+)
+
+func main() { launch.Lambda("drain-outbox", ledger.DrainOutbox) }

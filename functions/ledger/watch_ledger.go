@@ -1,0 +1,14 @@
+package ledger
+
+import (
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"github.com/agentplatform/agentplatform/pkg/audit/ledger"
+	"github.com/agentplatform/agentplatform/pkg/handler"
+)
+
+// WatchLedger tells of events that wait, of quarantine, and of beacons and anchors that are late.
+func WatchLedger(env *handler.Env) lambda.Handler {
+	l := ledger.New(ledger.Config{DB: env.Ledger(), Bucket: env.Audit(), Interval: env.Anchoring().Interval})
+	return handler.Schedule(l.Watch)
+}

@@ -1,0 +1,2 @@
+// Package space answers the operations on spaces and the files that govern them.
+package space

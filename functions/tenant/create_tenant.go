@@ -1,0 +1,68 @@
+package tenant
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/agentplatform/agentplatform/pkg/agent"
+	"github.com/agentplatform/agentplatform/pkg/audit"
+	"github.com/agentplatform/agentplatform/pkg/handler"
+	"github.com/agentplatform/agentplatform/pkg/ident"
+	"github.com/agentplatform/agentplatform/pkg/tenant"
+	"github.com/agentplatform/agentplatform/pkg/user"
+)
+
+// CreateTenant answers Mutation.createTenant. What it records is in the new tenant's log, done by the operator.
+func CreateTenant(env *handler.Env) lambda.Handler {
+	db, o, operators, directory, model := env.DB(), env.Outbox(), env.Operators(), env.Identity(), env.DefaultModel()
+	type args struct {
+		Input struct {
+			Slug       string `json:"slug"`
+			Name       string `json:"name"`
+			OwnerEmail string `json:"ownerEmail"`
+		} `json:"input"`
+	}
+	return handler.Resolver(func(ctx context.Context, a args) (created user.Tenant, err error) {
+		caller, err := operators.Check(ctx)
+		if err != nil {
+			return user.Tenant{}, err
+		}
+		owner, err := user.CheckEmail("ownerEmail", a.Input.OwnerEmail)
+		if err != nil {
+			return user.Tenant{}, err
+		}
+		id, actor := ident.New(), actorOf(caller)
+		err = o.InTenant(ctx, db, id, func(tx pgx.Tx) error {
+			var founded, invited []audit.Event
+			founding := user.Founding{TenantID: id, Slug: a.Input.Slug, Name: a.Input.Name, Agent: agent.Default{ModelID: model}}
+			if created, founded, err = user.Found(ctx, tx, founding); err != nil {
+				return err
+			}
+			if _, invited, err = user.Add(ctx, tx, id, actor, user.New{Email: owner, Role: tenant.Owner}); err != nil {
+				return err
+			}
+			events := slices.Concat(founded, invited)
+			for i := range events {
+				e := &events[i]
+				e.TenantID, e.Actor, e.ActorType, e.Source, e.RequestID = id, actor, audit.ActorUser, audit.SourceGraphQL, caller.RequestID
+			}
+			if err := o.RecordAll(ctx, tx, events); err != nil {
+				return err
+			}
+			return directory.Invite(ctx, owner)
+		})
+		return created, err
+	})
+}
+
+// actorOf is the operator's id; one who belongs to no tenant has none, and is named by its verified address.
+func actorOf(operator tenant.Caller) string {
+	if operator.UserID != "" {
+		return operator.UserID
+	}
+	return strings.ToLower(operator.Email)
+}

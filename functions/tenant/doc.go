@@ -1,0 +1,2 @@
+// Package tenant answers the operations on tenants.
+package tenant

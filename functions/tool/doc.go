@@ -1,0 +1,2 @@
+// Package tool answers the operations on tool servers.
+package tool

@@ -1,0 +1,8 @@
+package main
+
+import (
+	"github.com/agentplatform/agentplatform/functions/tool"
+	"github.com/agentplatform/agentplatform/pkg/launch"
+)
+
+func main() { launch.Lambda("list-tool-servers", tool.ListToolServers) }

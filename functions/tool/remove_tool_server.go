@@ -1,0 +1,35 @@
+package tool
+
+import (
+	"context"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/agentplatform/agentplatform/pkg/audit"
+	"github.com/agentplatform/agentplatform/pkg/handler"
+	"github.com/agentplatform/agentplatform/pkg/tenant"
+	"github.com/agentplatform/agentplatform/pkg/tool"
+)
+
+// RemoveToolServer answers Mutation.removeToolServer.
+func RemoveToolServer(env *handler.Env) lambda.Handler {
+	db, o := env.DB(), env.Outbox()
+	type args struct {
+		ID string `json:"id"`
+	}
+	return handler.Resolver(func(ctx context.Context, a args) (removed tool.Server, err error) {
+		caller, err := tenant.OwnerOrAdmin(ctx)
+		if err != nil {
+			return tool.Server{}, err
+		}
+		err = o.InTenant(ctx, db, caller.TenantID, func(tx pgx.Tx) error {
+			var events []audit.Event
+			if removed, events, err = tool.RemoveServer(ctx, tx, a.ID); err != nil {
+				return err
+			}
+			return o.RecordAll(ctx, tx, events)
+		})
+		return removed, err
+	})
+}

@@ -1,0 +1,2 @@
+// Package user answers the operations on the users of a tenant.
+package user

@@ -1,0 +1,18 @@
+// Package verify checks the audit log against the write-once bucket, trusting neither the database nor whoever writes the log.
+//
+// What it stands on, in this order:
+//   - The bucket's listing of versions: of every anchor, beacon and event log there is exactly one version, no delete marker, under a COMPLIANCE
+//     lock that reaches the floor. What such an object says cannot have been said later than the storage's own clock has it.
+//   - The anchors: numbered without gaps, chained by hash, each with the roots that its own list makes, each with the signature of the log's key over the tree of
+//     all anchors so far, and with a witness's, if its key is given. No tenant ever shrinks or goes.
+//   - The chains: every row is read, its text must be the canonical form of a strict envelope, its columns must say what the text says, its hash is computed
+//     again, the side tree is built again; and where an anchor, a beacon or an event log speaks of the chain, the chain must be what they say.
+//
+// What holds for a run:
+//   - All of the database is read in one snapshot, taken after the anchors were listed, so a writer at work makes no false finding.
+//   - Memory is bounded by the tenants and the anchors (some hundred bytes each), never by the events: heads are compared through a running hash for each tenant,
+//     and only where that differs are the anchors read once more to say where. Findings are kept up to a limit and counted beyond it.
+//   - Nothing is written, to the bucket or the database, and nothing waits for ever: a bucket or database that is silent for Config.Patience ends the run with an
+//     error. An error means "could not finish"; what was found stands in the Report.
+//   - Whatever could not be checked is named in Report.NotChecked.
+package verify

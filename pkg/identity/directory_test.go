@@ -1,0 +1,219 @@
+package identity_test
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http/httptest"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	cognito "github.com/aws/aws-sdk-go-v2/service/cognitoidentityprovider"
+	"github.com/aws/aws-sdk-go-v2/service/cognitoidentityprovider/types"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentplatform/agentplatform/pkg/identity"
+	"github.com/agentplatform/agentplatform/pkg/local/pool"
+)
+
+const secret = "Correct-horse-7-battery"
+
+// directory is one under test, and the wire API that its users sign in by.
+type directory struct {
+	identity.Directory
+	client   *cognito.Client
+	clientID string
+	settle   func(t *testing.T, email string) // takes the invitation: the user's password is secret from here on
+}
+
+func client(endpoint string) *cognito.Client {
+	return cognito.New(cognito.Options{Region: "us-east-1", BaseEndpoint: &endpoint, RetryMaxAttempts: 1,
+		Credentials: credentials.NewStaticCredentialsProvider("key", "secret", "")})
+}
+
+func localDirectory(t *testing.T) directory {
+	server := httptest.NewUnstartedServer(nil)
+	url := "http://" + server.Listener.Addr().String()
+	p, err := pool.New(pool.Config{Dir: t.TempDir(), BaseURL: url, Password: secret, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	server.Config.Handler = p.Handler()
+	server.Start()
+	t.Cleanup(func() {
+		server.Close()
+		require.NoError(t, p.Close())
+	})
+	return directory{p, client(url), p.ClientID(), func(*testing.T, string) {}}
+}
+
+func cognitoDirectory(t *testing.T) directory {
+	c := client(moto(t))
+	made, err := c.CreateUserPool(t.Context(), &cognito.CreateUserPoolInput{PoolName: aws.String("test"),
+		UsernameAttributes:    []types.UsernameAttributeType{types.UsernameAttributeTypeEmail},
+		AdminCreateUserConfig: &types.AdminCreateUserConfigType{AllowAdminCreateUserOnly: true}})
+	require.NoError(t, err)
+	poolID := made.UserPool.Id
+	app, err := c.CreateUserPoolClient(t.Context(), &cognito.CreateUserPoolClientInput{UserPoolId: poolID, ClientName: aws.String("test"),
+		ExplicitAuthFlows: []types.ExplicitAuthFlowsType{types.ExplicitAuthFlowsTypeAllowUserPasswordAuth, types.ExplicitAuthFlowsTypeAllowRefreshTokenAuth}})
+	require.NoError(t, err)
+	return directory{identity.Cognito{Client: c, PoolID: *poolID}, c, *app.UserPoolClient.ClientId, func(t *testing.T, email string) {
+		t.Helper()
+		_, err := c.AdminSetUserPassword(t.Context(), &cognito.AdminSetUserPasswordInput{UserPoolId: poolID, Username: &email, Password: aws.String(secret), Permanent: true})
+		require.NoError(t, err)
+	}}
+}
+
+func (d directory) auth(t *testing.T, flow types.AuthFlowType, parameters map[string]string) (refresh string, err error) {
+	t.Helper()
+	out, err := d.client.InitiateAuth(t.Context(), &cognito.InitiateAuthInput{AuthFlow: flow, ClientId: &d.clientID, AuthParameters: parameters})
+	if err != nil {
+		return "", err
+	}
+	require.NotNil(t, out.AuthenticationResult, "challenge %s", out.ChallengeName)
+	return aws.ToString(out.AuthenticationResult.RefreshToken), nil
+}
+
+func (d directory) signIn(t *testing.T, email string) (refresh string, err error) {
+	t.Helper()
+	return d.auth(t, types.AuthFlowTypeUserPasswordAuth, map[string]string{"USERNAME": email, "PASSWORD": secret})
+}
+
+func (d directory) renew(t *testing.T, refresh string) error {
+	t.Helper()
+	_, err := d.auth(t, types.AuthFlowTypeRefreshTokenAuth, map[string]string{"REFRESH_TOKEN": refresh})
+	return err
+}
+
+// A Directory is the same wherever it is: what the one adapter promises, the other does.
+func TestDirectoryContract(t *testing.T) {
+	for name, open := range map[string]func(*testing.T) directory{"local": localDirectory, "cognito": cognitoDirectory} {
+		t.Run(name, func(t *testing.T) { contract(t, open(t)) })
+	}
+}
+
+func contract(t *testing.T, d directory) {
+	const max, eve = "max@acme.test", "eve@acme.test"
+	twice := func(what func() error) { // everything is idempotent
+		t.Helper()
+		require.NoError(t, what())
+		require.NoError(t, what())
+	}
+	invite := func(email string) {
+		t.Helper()
+		twice(func() error { return d.Invite(t.Context(), email) })
+		d.settle(t, email)
+		require.NoError(t, d.Invite(t.Context(), email), "one who took the invitation")
+	}
+	in := func(email string) string {
+		t.Helper()
+		refresh, err := d.signIn(t, email)
+		require.NoError(t, err)
+		require.NoError(t, d.renew(t, refresh))
+		return refresh
+	}
+
+	// Nobody is there.
+	_, err := d.signIn(t, max)
+	require.Error(t, err)
+	twice(func() error { return d.SignOut(t.Context(), max) })
+	twice(func() error { return d.Disable(t.Context(), max) })
+	twice(func() error { return d.Delete(t.Context(), max) })
+
+	invite(max)
+	invite(eve)
+	first, second, eves := in(max), in(max), in(eve)
+
+	twice(func() error { return d.SignOut(t.Context(), max) })
+	require.Error(t, d.renew(t, first))
+	require.Error(t, d.renew(t, second))
+	third := in(max)
+
+	twice(func() error { return d.Disable(t.Context(), max) })
+	_, err = d.signIn(t, max)
+	var refused *types.NotAuthorizedException
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, "User is disabled.", refused.ErrorMessage())
+	require.Error(t, d.renew(t, third))
+
+	require.NoError(t, d.Invite(t.Context(), max))
+	require.Error(t, d.renew(t, third), "what was ended stays so")
+	fourth := in(max)
+
+	twice(func() error { return d.Delete(t.Context(), max) })
+	_, err = d.signIn(t, max)
+	require.Error(t, err)
+	require.Error(t, d.renew(t, fourth))
+	invite(max)
+	in(max)
+	require.NoError(t, d.renew(t, eves), "nobody else was meant")
+}
+
+func TestCognitoInvitesAVerifiedAddress(t *testing.T) {
+	d := cognitoDirectory(t)
+	pool := d.Directory.(identity.Cognito).PoolID
+	require.NoError(t, d.Invite(t.Context(), "max@acme.test"))
+	user, err := d.client.AdminGetUser(t.Context(), &cognito.AdminGetUserInput{UserPoolId: &pool, Username: aws.String("max@acme.test")})
+	require.NoError(t, err)
+	require.Equal(t, types.UserStatusTypeForceChangePassword, user.UserStatus)
+	found := map[string]string{}
+	for _, a := range user.UserAttributes {
+		found[*a.Name] = *a.Value
+	}
+	require.Equal(t, "max@acme.test", found["email"])
+	require.Equal(t, "true", found["email_verified"])
+
+	// Only what is not there is passed over.
+	elsewhere := identity.Cognito{Client: d.client, PoolID: "us-east-1_nowhere"}
+	for _, operation := range []func() error{
+		func() error { return elsewhere.Invite(t.Context(), "max@acme.test") },
+		func() error { return elsewhere.Disable(t.Context(), "max@acme.test") },
+		func() error { return elsewhere.Delete(t.Context(), "max@acme.test") },
+		func() error { return elsewhere.SignOut(t.Context(), "max@acme.test") },
+	} {
+		var missing *types.ResourceNotFoundException
+		require.True(t, errors.As(operation(), &missing))
+	}
+}
+
+// moto starts moto's server on a free port and returns its URL. The shell ends it when its own input ends, so that it does not outlive this
+// process, however that ends.
+func moto(t *testing.T) string {
+	t.Helper()
+	server, err := exec.LookPath("moto_server")
+	require.NoError(t, err, "this test needs moto's server on the PATH: pip install 'moto[server]==5.2.1'")
+	cmd := exec.Command("sh", "-c", `"$0" -H 127.0.0.1 -p 0 & server=$!; cat >/dev/null; kill $server; wait $server`, server)
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	stderr, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+
+	url, log, ended := make(chan string, 1), new(strings.Builder), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for lines := bufio.NewScanner(io.TeeReader(stderr, log)); lines.Scan(); {
+			if _, u, ok := strings.Cut(lines.Text(), "Running on "); ok {
+				select {
+				case url <- strings.TrimSpace(u):
+				default:
+				}
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		require.NoError(t, stdin.Close())
+		<-ended
+		_ = cmd.Wait() // the status of a killed server
+	})
+	select {
+	case u := <-url:
+		return u
+	case <-ended:
+		require.Fail(t, "moto_server ended", log.String())
+	case <-t.Context().Done():
+	}
+	return ""
+}

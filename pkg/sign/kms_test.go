@@ -1,0 +1,153 @@
+package sign_test
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/agentplatform/agentplatform/pkg/sign"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
+	"github.com/aws/aws-sdk-go-v2/service/kms/types"
+	"github.com/stretchr/testify/require"
+)
+
+func TestContractFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "key.pem")
+	signer, err := sign.File(path)
+	require.NoError(t, err)
+	again, err := sign.File(path)
+	require.NoError(t, err)
+	testContract(t, adapter{signer, again, itself})
+}
+
+// TestContractKMS runs over moto, and looks at what is asked of it: the one thing that moto plays wrongly.
+func TestContractKMS(t *testing.T) {
+	asked := new(requests)
+	client := asked.client(t, moto(t))
+	id := newKey(t, client, types.KeySpecEccNistP256, types.KeyUsageTypeSignVerify)
+	hashedAgain := func(digest [32]byte) [32]byte { return sha256.Sum256(digest[:]) }
+	testContract(t, adapter{&sign.KMS{Client: client, KeyID: id}, &sign.KMS{Client: client, KeyID: id}, hashedAgain})
+
+	signed := asked.of("TrentService.Sign")
+	require.NotEmpty(t, signed)
+	for _, body := range signed {
+		require.Equal(t, "DIGEST", body["MessageType"])
+		require.Equal(t, "ECDSA_SHA_256", body["SigningAlgorithm"])
+		require.Equal(t, id, body["KeyId"])
+		digest, err := base64.StdEncoding.DecodeString(body["Message"])
+		require.NoError(t, err)
+		require.Len(t, digest, 32)
+	}
+	require.LessOrEqual(t, len(asked.of("TrentService.GetPublicKey")), 2, "each asks for its key once")
+
+	for _, other := range []struct {
+		spec types.KeySpec
+		use  types.KeyUsageType
+	}{{types.KeySpecEccNistP384, types.KeyUsageTypeSignVerify}, {types.KeySpecRsa2048, types.KeyUsageTypeSignVerify}, {types.KeySpecRsa2048, types.KeyUsageTypeEncryptDecrypt}} {
+		k := &sign.KMS{Client: client, KeyID: newKey(t, client, other.spec, other.use)}
+		_, err := k.Public(t.Context())
+		require.Error(t, err, other)
+		_, err = k.Sign(t.Context(), [32]byte{})
+		require.Error(t, err, other)
+	}
+	_, err := (&sign.KMS{Client: client, KeyID: "12345678-1234-1234-1234-123456789012"}).Sign(t.Context(), [32]byte{})
+	require.ErrorContains(t, err, "12345678-1234-1234-1234-123456789012")
+	require.Len(t, asked.of("TrentService.Sign"), len(signed), "no key of another kind was signed with")
+}
+
+func newKey(t *testing.T, client *kms.Client, spec types.KeySpec, use types.KeyUsageType) string {
+	t.Helper()
+	out, err := client.CreateKey(t.Context(), &kms.CreateKeyInput{KeySpec: spec, KeyUsage: use})
+	require.NoError(t, err)
+	return *out.KeyMetadata.KeyId
+}
+
+// requests keeps what passes on its way to a server.
+type requests struct {
+	mu     sync.Mutex
+	bodies map[string][]map[string]string
+}
+
+func (r *requests) of(target string) []map[string]string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.bodies[target]
+}
+
+func (r *requests) client(t *testing.T, endpoint string) *kms.Client {
+	t.Helper()
+	to, err := url.Parse(endpoint)
+	require.NoError(t, err)
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		text, err := io.ReadAll(req.Body)
+		if err == nil {
+			req.Body = io.NopCloser(strings.NewReader(string(text)))
+			var body map[string]string
+			if json.Unmarshal(text, &body) == nil {
+				r.mu.Lock()
+				if r.bodies == nil {
+					r.bodies = map[string][]map[string]string{}
+				}
+				target := req.Header.Get("X-Amz-Target")
+				r.bodies[target] = append(r.bodies[target], body)
+				r.mu.Unlock()
+			}
+		}
+		proxy.ServeHTTP(w, req)
+	}))
+	t.Cleanup(srv.Close)
+	return kms.New(kms.Options{Region: "us-east-1", BaseEndpoint: &srv.URL, Credentials: credentials.NewStaticCredentialsProvider("key", "secret", "")})
+}
+
+// moto starts moto's server on a free port and returns its URL. The shell ends it when its own input ends, so that it
+// does not outlive this process, however that ends.
+func moto(t *testing.T) string {
+	t.Helper()
+	server, err := exec.LookPath("moto_server")
+	require.NoError(t, err, "this test needs moto's server on the PATH: pip install 'moto[server]==5.2.1'")
+	cmd := exec.Command("sh", "-c", `"$0" -H 127.0.0.1 -p 0 & server=$!; cat >/dev/null; kill $server; wait $server`, server)
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	stderr, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+
+	url, log, ended := make(chan string, 1), new(strings.Builder), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for lines := bufio.NewScanner(io.TeeReader(stderr, log)); lines.Scan(); {
+			if _, u, ok := strings.Cut(lines.Text(), "Running on "); ok {
+				select {
+				case url <- strings.TrimSpace(u):
+				default:
+				}
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		require.NoError(t, stdin.Close())
+		<-ended
+		_ = cmd.Wait() // the status of a killed server
+	})
+	select {
+	case u := <-url:
+		return u
+	case <-ended:
+		require.Fail(t, "moto_server ended", log.String())
+	case <-t.Context().Done():
+	}
+	return ""
+}

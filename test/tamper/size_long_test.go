@@ -1,0 +1,8 @@
+//go:build long
+
+package tamper_test
+
+const (
+	defaultTrials = 5
+	defaultClean  = 50
+)
