@@ -152,8 +152,7 @@ Try it:
   curl -s %[2]s/graphql -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \
     -d '{"query":"{ listThreads(limit: 5) { items { id title status agent { name } messages(limit: 2) { items { role body } } } } }"}'
 
-Verify the audit log:
-
+  # Verify the audit log: every hash, root, signature and lock.
   . <(curl -s %[2]s/local/verify.env) && go run ./cmd/audit-verifier verify --bucket "$ANCHOR_BUCKET"
 
 Ctrl-C stops the platform; its data stays.

@@ -257,6 +257,8 @@ func (g *generator) literal(typ *ast.Type, depth int) string {
 		return pick(g, `"{\"a\": [1]}"`, `"null"`, `"\"x\""`)
 	case "AWSDateTime":
 		return `"2024-02-29T23:59:59.123456Z"`
+	case "AWSURL":
+		return `"https://acme.test/mcp?a=b"`
 	case "AWSEmail":
 		return `"max@acme.test"`
 	case "Anything":
@@ -325,6 +327,8 @@ func (g *generator) input(typ *ast.Type, depth int) string {
 		return pick(g, `"{\"a\": [1]}"`, `"null"`, `"\u0022x\u0022"`)
 	case "AWSDateTime":
 		return `"2024-02-29T23:59:59.123456Z"`
+	case "AWSURL":
+		return `"https://acme.test/mcp?a=b"`
 	case "AWSEmail":
 		return `"max@acme.test"`
 	case "Anything":

@@ -178,6 +178,8 @@ func (d *data) leafValue(def *ast.Definition) string {
 		return d.of(`"a"`, `"b"`, `"c"`, `1`)
 	case "AWSDateTime":
 		return `"2024-02-29T23:59:59.123456Z"`
+	case "AWSURL":
+		return `"https://acme.test/mcp?a=b"`
 	case "AWSJSON":
 		return d.of(`"{\"a\": 1}"`, `{"a": [1, null]}`, `[]`, `"[1]"`)
 	case "Anything":

@@ -18,7 +18,9 @@ func TestPrintedCommandsWork(t *testing.T) {
 	require.True(t, found, printed)
 	commands, _, found := strings.Cut(rest, "\nCtrl-C stops")
 	require.True(t, found, rest)
-	out, err := exec.Command("bash", "-euo", "pipefail", "-c", commands).CombinedOutput()
+	copied := exec.Command("bash", "-euo", "pipefail", "-c", commands)
+	copied.Dir = "../.." // where make run was typed
+	out, err := copied.CombinedOutput()
 	require.NoError(t, err, "%s\n%s", commands, out)
 	require.Contains(t, string(out), `"agent":{"name":"Ada"}`)
 	require.Contains(t, string(out), `"role":"assistant"`)

@@ -20,7 +20,7 @@ var buckets = []class{
 		x.attribute(x, key, "object-retention", func(v map[string]any) {
 			v["RetainUntilDate"] = x.clock.read().Add(time.Duration(x.between(1, 300)) * 24 * time.Hour)
 		})
-		return want{classes: []verify.Class{verify.Retention}, key: key}
+		return want{classes: []verify.Class{verify.Retention}, key: key, alone: true}
 	}},
 	{21, "an anchored event edited, and all anchors since written anew as newer versions, with the right key", usual, func(x *trial) want {
 		p := x.lie()
@@ -46,9 +46,9 @@ var buckets = []class{
 		n := uint64(x.between(1, int(x.last)))
 		x.removeFile(x, anchor.Key(n))
 		if n == uint64(x.last) {
-			return want{classes: []verify.Class{verify.AnchorMissing, verify.AnchorDatabase}}
+			return want{classes: []verify.Class{verify.AnchorMissing, verify.AnchorDatabase}, cadence: n}
 		}
-		return want{classes: []verify.Class{verify.AnchorMissing}}
+		return want{classes: []verify.Class{verify.AnchorMissing}, cadence: n}
 	}},
 	{24, "no anchors for two cadences and more", usual, func(x *trial) want {
 		return want{classes: []verify.Class{verify.AnchorLate}, with: x.later(time.Duration(x.between(3, 10)) * interval)}
@@ -58,7 +58,7 @@ var buckets = []class{
 		x.attribute(x, key, "object-retention", func(v map[string]any) {
 			v["Mode"], v["RetainUntilDate"] = "GOVERNANCE", x.clock.read().Add(10*retention)
 		})
-		return want{classes: []verify.Class{verify.LockMode}, key: key}
+		return want{classes: []verify.Class{verify.LockMode}, key: key, alone: true}
 	}},
 	{26, "an anchored event edited, and the bucket written anew below its versions and locks, with another key", usual, func(x *trial) want {
 		x.lie()

@@ -54,8 +54,7 @@ var insiders = []class{
 		x.pass(10 * time.Second)
 		x.drain(x, false)
 		if x.one(2) {
-			x.clock.set(x.clock.read().Truncate(interval).Add(interval + time.Second))
-			x.anchor(x, false)
+			x.nextAnchor()
 		}
 		return at(place{tenant, len(x.chains[tenant])}, verify.OccurredAt)
 	}},
@@ -75,7 +74,7 @@ var insiders = []class{
 		e.OccurredAt = instant(e.RecordedAt.Add(-time.Second))
 		rows[p.i].say(x, e)
 		x.insider(p, rows)
-		return at(p, verify.RecordedOrder, verify.CadenceOrder)
+		return named(p, verify.RecordedOrder, verify.CadenceOrder)
 	}},
 	{30, "U+FFFD and a lone surrogate exchanged, which lenient parsers take for the same", usual, func(x *trial) want {
 		p, rows := x.anywhere(func(rows []row, i int) bool { return x.under(rows, i) && strings.Contains(rows[i].Text, "\ufffd") })
@@ -150,11 +149,11 @@ func (x *trial) lenient(p place, rows []row, text string) want {
 	switch x.random.IntN(3) {
 	case 0:
 		x.text(r, text)
-		return at(p, verify.TextNotCanonical, verify.HashMismatch)
+		return named(p, verify.TextNotCanonical, verify.HashMismatch)
 	case 1:
 		rows[p.i] = r
 		x.insider(p, rows)
-		return at(p, verify.TextNotCanonical)
+		return named(p, verify.TextNotCanonical)
 	default:
 		id := ident.New()
 		r.Text = strings.Replace(text, r.Event, id, 1)

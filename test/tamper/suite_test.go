@@ -107,12 +107,12 @@ func (c class) try(t *testing.T, w *world, trial uint64) []verify.Class {
 	x := newTrial(t, w.clone(t, trial*100+uint64(c.number)))
 	want := c.do(x)
 	if want.found != nil {
-		return want.judge(t, verify.Report{Complete: true, Findings: want.found})
+		return x.judge(want, verify.Report{Complete: true, Findings: want.found})
 	}
 	if want.with == nil {
 		want.with = func(*verify.Config) {}
 	}
-	return want.judge(t, x.verify(t, want.with))
+	return x.judge(want, x.verify(t, want.with))
 }
 
 // score is what was tried and caught.

@@ -36,7 +36,10 @@ type want struct {
 	classes   []verify.Class       // one of these must be among the findings
 	tenants   []string             // whose they are, and no other tenant is accused; none: the class is not of a tenant
 	positions []int64              // where the first event that is named is, one of these; none: no event can be named
+	named     bool                 // by the id that the event there had before
 	key       string               // of the object; empty: any
+	alone     bool                 // and no other object is named
+	cadence   uint64               // of the anchor; 0: any
 	with      func(*verify.Config) // how the verifier is run
 	found     []verify.Finding     // what another check than the verifier's run has found
 }
@@ -150,6 +153,13 @@ func (x *trial) object() string {
 	return keys[x.random.IntN(len(keys))]
 }
 
+// nextAnchor is the real writer's, at the end of the window.
+func (x *trial) nextAnchor() {
+	x.Helper()
+	x.clock.set(x.clock.read().Truncate(interval).Add(interval + time.Second))
+	x.anchor(x, false)
+}
+
 // later is a verifier that comes when so much time has passed.
 func (x *trial) later(d time.Duration) func(*verify.Config) {
 	now := x.clock.read().Add(d)
@@ -157,23 +167,27 @@ func (x *trial) later(d time.Duration) func(*verify.Config) {
 }
 
 // judge holds a report to what it must say, and gives the classes that say it.
-func (w want) judge(t testing.TB, r verify.Report) (by []verify.Class) {
-	t.Helper()
-	require.False(t, r.OK(), "nothing was found")
+func (x *trial) judge(w want, r verify.Report) (by []verify.Class) {
+	x.Helper()
+	require.False(x, r.OK(), "nothing was found")
 	for _, f := range r.Findings {
-		if slices.Contains(w.classes, f.Class) && (w.key == "" || w.key == f.Key) && !slices.Contains(by, f.Class) {
+		if slices.Contains(w.classes, f.Class) && (w.key == "" || w.key == f.Key) && (w.cadence == 0 || w.cadence == f.Cadence) && !slices.Contains(by, f.Class) {
 			by = append(by, f.Class)
 		}
 		if f.TenantID != "" && len(w.tenants) > 0 {
-			require.Contains(t, w.tenants, f.TenantID, "%+v", f)
+			require.Contains(x, w.tenants, f.TenantID, "%+v", f)
 		}
+		require.True(x, !w.alone || w.key == f.Key, "%+v", f)
 	}
-	require.NotEmpty(t, by, "none of %v among %+v", w.classes, r.Findings)
+	require.NotEmpty(x, by, "none of %v among %+v", w.classes, r.Findings)
 	if len(w.positions) > 0 {
 		first := r.FirstEvent()
-		require.NotNil(t, first, "no event is named: %+v", r.Findings)
-		require.Contains(t, w.positions, int64(first.Position), "%+v", r.Findings)
-		require.Contains(t, w.tenants, first.TenantID)
+		require.NotNil(x, first, "no event is named: %+v", r.Findings)
+		require.Contains(x, w.positions, int64(first.Position), "%+v", r.Findings)
+		require.Contains(x, w.tenants, first.TenantID)
+		if w.named {
+			require.Equal(x, x.chains[first.TenantID][first.Position-1].Event, first.EventID, "%+v", r.Findings)
+		}
 	}
 	return by
 }

@@ -25,9 +25,8 @@ func (l *Ledger) compare(ctx context.Context, tx pgx.Tx) error {
 	if err != nil {
 		return err
 	}
-	var beacon, closed, anchored uint64
-	err = tx.QueryRow(ctx, `select beacon_number, open_cadence - 1, coalesce((select max(number) from audit_anchors where anchored_at is not null), 0) from audit_ledger`).
-		Scan(&beacon, &closed, &anchored)
+	var beacon, anchored uint64
+	err = tx.QueryRow(ctx, `select beacon_number, coalesce((select max(number) from audit_anchors where anchored_at is not null), 0) from audit_ledger`).Scan(&beacon, &anchored)
 	if err != nil {
 		return err
 	}
@@ -108,8 +107,8 @@ func hold(ctx context.Context, tx pgx.Tx, key string, heads []anchor.Head) error
 	var tenant string
 	var length int64
 	err := tx.QueryRow(ctx, `select h.tenant_id::text, h.length from unnest($1::text[]::uuid[], $2::bigint[], $3::text[]) h (tenant_id, length, event_hash)
-		left join audit_events e on e.tenant_id = h.tenant_id and e.chain_position = h.length and e.event_hash = h.event_hash
-		where e.event_id is null order by 1 limit 1`, tenants, lengths, hashes).Scan(&tenant, &length)
+		where not exists (select from audit_events e where e.tenant_id = h.tenant_id and e.chain_position = h.length and e.event_hash = h.event_hash offset 0)
+		order by 1 limit 1`, tenants, lengths, hashes).Scan(&tenant, &length)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
 	}

@@ -25,9 +25,9 @@ type moved struct {
 
 // readMoved finds the chains that are longer than their last anchor, and holds each head to its event.
 func (w *work) readMoved(ctx context.Context, tx pgx.Tx) error {
-	rows, err := tx.Query(ctx, `select h.tenant_id::text, coalesce(a.length, 0), coalesce(a.event_hash, $1), a.tree, e.event_hash is not distinct from h.event_hash
-		from audit_heads h left join audit_anchored_heads a using (tenant_id) left join audit_events e on e.tenant_id = h.tenant_id and e.chain_position = h.length
-		where h.length > coalesce(a.length, 0) order by h.tenant_id`, audit.Genesis)
+	rows, err := tx.Query(ctx, `select h.tenant_id::text, coalesce(a.length, 0), coalesce(a.event_hash, $1), a.tree,
+			exists (select from audit_events e where e.tenant_id = h.tenant_id and e.chain_position = h.length and e.event_hash = h.event_hash)
+		from audit_heads h left join audit_anchored_heads a using (tenant_id) where h.length > coalesce(a.length, 0) order by h.tenant_id`, audit.Genesis)
 	if err != nil {
 		return err
 	}

@@ -57,6 +57,9 @@ func (r *run) list(ctx context.Context, prefix, after string) iter.Seq2[stored, 
 				markers++
 				continue
 			}
+			if versions > 0 && v.ID == now.version {
+				continue // some storages list what ends a page once more at the beginning of the next
+			}
 			versions++
 			now.version, now.size, now.modified = v.ID, v.Size, v.Modified // the newest comes first
 		}
