@@ -67,7 +67,7 @@ another S3 than Amazon's. The credentials need to list versions, read objects, a
 	f.StringVar(&v.state, "state", "", "`file` in which --incremental remembers; default: in the user's cache folder, by bucket")
 	f.Var(&v.floor, "retention-floor", "how long after its writing each object must be locked, such as 365d")
 	f.StringVar(&v.receipts, "receipts", "", "`file` of receipts, one {\"event_id\":…,\"receipt\":…} a line: each event must be in the log")
-	f.StringVar(&v.receiptKey, "receipt-key", "", "`file` with the emission key (AUDIT_EMIT_KEY of the platform): receipts are computed again")
+	f.StringVar(&v.receiptKey, "receipt-key", "", "`file` with the emission key (AUDIT_EMISSION_KEY of the platform): receipts are computed again")
 	f.Uint64Var(&v.maxUnwitnessed, "max-unwitnessed", 0, "`number` of newest anchors that may be without the witnesses' cosignatures")
 	f.Var(&v.maxLateness, "max-lateness", "how old the newest anchor's window may be; default two and a half cadences")
 	f.Var(&v.beaconLag, "max-beacon-lag", "how old an event may be that neither anchor nor beacon tells of")

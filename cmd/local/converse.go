@@ -153,7 +153,7 @@ Try it:
     -d '{"query":"{ listThreads(limit: 5) { items { id title status agent { name } messages(limit: 2) { items { role body } } } } }"}'
 
   # Verify the audit log: every hash, root, signature and lock.
-  . <(curl -s %[2]s/local/verify.env) && go run ./cmd/audit-verifier verify --bucket "$ANCHOR_BUCKET"
+  (. <(curl -s %[2]s/local/verify.env) && go run ./cmd/audit-verifier verify)
 
 Ctrl-C stops the platform; its data stays.
 `, o.WebAppURL, o.APIURL, o.AppSyncURL, o.RealtimeURL, o.APIURL, p.Password, o.ClientID, firstUser, quoted)

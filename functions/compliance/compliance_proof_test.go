@@ -31,7 +31,7 @@ func TestComplianceProof(t *testing.T) {
 	require.Equal(t, fault.ValidationError, refused.Type, "recorded, and not in a chain yet")
 
 	now := time.Now()
-	l := ledger.New(ledger.Config{DB: env.Ledger(), Bucket: env.Audit(), Signer: env.Sign(), Key: []byte(handlertest.AuditKey), Origin: handlertest.Origin,
+	l := ledger.New(ledger.Config{DB: env.Ledger(), Bucket: env.Audit(), Signer: env.Sign(), Key: []byte(handlertest.EmissionKey), Origin: handlertest.Origin,
 		Now: func() time.Time { return now }})
 	require.NoError(t, l.Drain(t.Context()))
 	_, refused = prove(id)

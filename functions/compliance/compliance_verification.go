@@ -44,12 +44,12 @@ type cadence struct {
 
 // ComplianceVerification answers Query.complianceVerification.
 func ComplianceVerification(env *handler.Env) lambda.Handler {
-	db, operators, bucket, anchoring, signer := env.Reader(), env.Operators(), env.AuditReader(), env.Anchoring(), env.Sign()
+	db, operators, bucket, anchoring, publicKey := env.Reader(), env.Operators(), env.AuditReader(), env.Anchoring(), env.PublicKey()
 	return handler.Resolver(func(ctx context.Context, _ struct{}) (verification, error) {
 		if _, err := operators.Check(ctx); err != nil {
 			return verification{}, err
 		}
-		public, err := signer.Public(ctx)
+		public, err := publicKey(ctx)
 		if err != nil {
 			return verification{}, err
 		}

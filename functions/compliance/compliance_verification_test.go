@@ -16,8 +16,7 @@ func TestComplianceVerification(t *testing.T) {
 	state := func() fields {
 		return must[fields](c, "compliance-verification", compliance.ComplianceVerification, fields{})
 	}
-	signer := c.Env(t, "compliance-verification").Sign()
-	public, err := signer.Public(t.Context())
+	public, err := c.Env(t, "compliance-verification").PublicKey()(t.Context())
 	require.NoError(t, err)
 	pem, err := sign.PublicPEM(public)
 	require.NoError(t, err)

@@ -102,7 +102,7 @@ func TestEmitEvent(t *testing.T) {
 	require.Equal(t, 201, status, response.Body)
 	texts := r.envelopes(t)
 	require.Len(t, texts, 1)
-	require.Equal(t, map[string]any{"event_id": said["event_id"], "receipt": audit.Receipt(audit.MAC([]byte(handlertest.AuditKey), []byte(texts[0])))}, answer)
+	require.Equal(t, map[string]any{"event_id": said["event_id"], "receipt": audit.Receipt(audit.MAC([]byte(handlertest.EmissionKey), []byte(texts[0])))}, answer)
 	require.Equal(t, []string{"drain-outbox"}, r.Invoked())
 
 	env, err := audit.ParseEnvelope([]byte(texts[0]))
@@ -232,7 +232,7 @@ func TestEmitEventRepeatsAfterItsTime(t *testing.T) {
 	body, err := canonical.Transform(nil, raw)
 	require.NoError(t, err)
 	hash := sha256.Sum256(body)
-	box, receipt := outbox.New(outbox.Config{Key: []byte(handlertest.AuditKey)}), ""
+	box, receipt := outbox.New(outbox.Config{Key: []byte(handlertest.EmissionKey)}), ""
 	require.NoError(t, box.InTenant(t.Context(), r.DB.App, r.TenantID, func(tx pgx.Tx) (err error) { // as a day ago
 		receipt, _, err = box.RecordOnce(t.Context(), tx, audit.Event{EventID: said["event_id"].(string), TenantID: r.TenantID, OccurredAt: occurred, Actor: r.AgentID,
 			ActorType: audit.ActorAgent, Source: audit.SourceRuntime, Type: audit.AgentSkillsChanged}, hash[:])

@@ -27,7 +27,7 @@ func TestFromOutboxToAnchor(t *testing.T) {
 	store := object.New(object.Config{Region: "us-east-1", Endpoint: server.Endpoint(), AccessKey: "root", Secret: "root-secret", PathStyle: true})
 	p := handlertest.New(t).WithStore(store.In("audit"), nil)
 	tenant := p.DB.Tenant(t, "acme")
-	box := outbox.New(outbox.Config{Key: []byte(handlertest.AuditKey)})
+	box := outbox.New(outbox.Config{Key: []byte(handlertest.EmissionKey)})
 	require.NoError(t, box.InTenant(t.Context(), p.DB.App, tenant, func(tx pgx.Tx) error {
 		return box.Record(t.Context(), tx, audit.Event{TenantID: tenant, Actor: "tester", ActorType: audit.ActorSystem, Source: audit.SourceSystem, Type: audit.AgentDeleted,
 			Payload: map[string]any{"agentId": "a", "reason": "test"}})

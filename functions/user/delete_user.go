@@ -14,26 +14,8 @@ import (
 
 // DeleteUser answers Mutation.deleteUser.
 func DeleteUser(env *handler.Env) lambda.Handler {
-	db, o, directory := env.DB(), env.Outbox(), env.Identity()
-	type args struct {
-		ID     string  `json:"id"`
-		Reason *string `json:"reason"`
+	do := func(ctx context.Context, tx pgx.Tx, caller tenant.Caller, l leaver) (user.User, []audit.Event, error) {
+		return user.Delete(ctx, tx, caller, l.ID, l.Reason)
 	}
-	return handler.Resolver(func(ctx context.Context, a args) (deleted user.User, err error) {
-		caller, err := tenant.OwnerOrAdmin(ctx)
-		if err != nil {
-			return user.User{}, err
-		}
-		err = o.InTenant(ctx, db, caller.TenantID, func(tx pgx.Tx) error {
-			var events []audit.Event
-			if deleted, events, err = user.Delete(ctx, tx, caller, a.ID, a.Reason); err != nil {
-				return err
-			}
-			if err := o.RecordAll(ctx, tx, events); err != nil {
-				return err
-			}
-			return directory.Delete(ctx, deleted.Email)
-		})
-		return deleted, err
-	})
+	return handler.Resolver(acting(env.DB(), env.Outbox(), do, env.Identity().Delete))
 }

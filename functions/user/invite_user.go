@@ -14,25 +14,11 @@ import (
 
 // InviteUser answers Mutation.inviteUser.
 func InviteUser(env *handler.Env) lambda.Handler {
-	db, o, directory := env.DB(), env.Outbox(), env.Identity()
 	type args struct {
 		Input user.Invitation `json:"input"`
 	}
-	return handler.Resolver(func(ctx context.Context, a args) (invited user.User, err error) {
-		caller, err := tenant.OwnerOrAdmin(ctx)
-		if err != nil {
-			return user.User{}, err
-		}
-		err = o.InTenant(ctx, db, caller.TenantID, func(tx pgx.Tx) error {
-			var events []audit.Event
-			if invited, events, err = user.Invite(ctx, tx, caller, a.Input); err != nil {
-				return err
-			}
-			if err := o.RecordAll(ctx, tx, events); err != nil {
-				return err
-			}
-			return directory.Invite(ctx, invited.Email)
-		})
-		return invited, err
-	})
+	do := func(ctx context.Context, tx pgx.Tx, caller tenant.Caller, a args) (user.User, []audit.Event, error) {
+		return user.Invite(ctx, tx, caller, a.Input)
+	}
+	return handler.Resolver(acting(env.DB(), env.Outbox(), do, env.Identity().Invite))
 }

@@ -40,10 +40,10 @@ type settings struct {
 	ModelAttempts     int           `env:"MODEL_MAX_ATTEMPTS" envDefault:"5"` // of one model call, the first included
 	DefaultModel      string        `env:"DEFAULT_MODEL_ID"`                  // of a new tenant's template
 	UserPoolID        string        `env:"USER_POOL_ID"`
-	APISecret         string        `env:"API_AUTH_SECRET,unset"` // at least 32 characters
-	AuditKey          string        `env:"AUDIT_EMIT_KEY,unset"`  // at least 32 characters; the database must not hold it
-	SigningKeyID      string        `env:"ANCHOR_SIGNING_KEY_ID"` // KMS, ECC_NIST_P256
-	AuditBucket       string        `env:"AUDIT_BUCKET"`          // write-once
+	APISecret         string        `env:"API_AUTH_SECRET,unset"`    // at least 32 characters
+	EmissionKey       string        `env:"AUDIT_EMISSION_KEY,unset"` // at least 32 characters; the database must not hold it
+	SigningKeyID      string        `env:"ANCHOR_SIGNING_KEY_ID"`    // KMS, ECC_NIST_P256
+	AnchorBucket      string        `env:"ANCHOR_BUCKET"`            // write-once
 	ExportsBucket     string        `env:"EXPORTS_BUCKET"`
 	AnchorOrigin      string        `env:"ANCHOR_ORIGIN"`                       // names the anchor log
 	AnchorInterval    time.Duration `env:"ANCHOR_INTERVAL" envDefault:"15m"`    // of cadences
@@ -83,10 +83,10 @@ func CloudPorts(ctx context.Context) (*Ports, error) {
 		Invoke: sync.OnceValue(func() invoke.Invoker {
 			return invoke.Lambda{Client: lambda.NewFromConfig(aws), Prefix: required("FUNCTION_PREFIX", s.FunctionPrefix)}
 		}),
-		Operators: func() tenant.Operators { return tenant.ParseOperators(s.OperatorEmails) },
-		PageKey:   func() page.Key { return page.Key(secret("PAGE_TOKEN_KEY", s.PageTokenKey)) },
-		AuditKey:  func() []byte { return []byte(secret("AUDIT_EMIT_KEY", s.AuditKey)) },
-		APISecret: func() string { return secret("API_AUTH_SECRET", s.APISecret) },
+		Operators:   func() tenant.Operators { return tenant.ParseOperators(s.OperatorEmails) },
+		PageKey:     func() page.Key { return page.Key(secret("PAGE_TOKEN_KEY", s.PageTokenKey)) },
+		EmissionKey: func() []byte { return []byte(secret("AUDIT_EMISSION_KEY", s.EmissionKey)) },
+		APISecret:   func() string { return secret("API_AUTH_SECRET", s.APISecret) },
 		Sign: sync.OnceValue(func() sign.Signer {
 			return &sign.KMS{Client: kms.NewFromConfig(aws), KeyID: required("ANCHOR_SIGNING_KEY_ID", s.SigningKeyID)}
 		}),
@@ -94,7 +94,7 @@ func CloudPorts(ctx context.Context) (*Ports, error) {
 			return Anchoring{Interval: s.AnchorInterval, Retention: s.AnchorRetention, Origin: required("ANCHOR_ORIGIN", s.AnchorOrigin),
 				WitnessURL: s.WitnessURL, WitnessKey: s.WitnessKey}
 		},
-		Audit:   func() *object.Bucket { return store().In(required("AUDIT_BUCKET", s.AuditBucket)) },
+		Audit:   func() *object.Bucket { return store().In(required("ANCHOR_BUCKET", s.AnchorBucket)) },
 		Exports: func() *object.Bucket { return store().In(required("EXPORTS_BUCKET", s.ExportsBucket)) },
 		Identity: sync.OnceValue(func() identity.Directory {
 			return identity.Cognito{Client: cognitoidentityprovider.NewFromConfig(aws), PoolID: required("USER_POOL_ID", s.UserPoolID)}

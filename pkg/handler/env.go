@@ -8,6 +8,7 @@ package handler
 
 import (
 	"context"
+	"crypto/ecdsa"
 	"fmt"
 
 	"github.com/aws/aws-lambda-go/lambda"
@@ -38,7 +39,7 @@ type Ports struct {
 	Invoke       func() invoke.Invoker
 	Operators    func() tenant.Operators
 	PageKey      func() page.Key
-	AuditKey     func() []byte
+	EmissionKey  func() []byte
 	Sign         func() sign.Signer
 	Anchoring    func() Anchoring
 	Audit        func() *object.Bucket // the write-once one
@@ -116,20 +117,26 @@ func (e *Env) PageKey() page.Key {
 
 // Outbox records audited acts and wakes the drainer (needs "audit" and "invoke:drain-outbox").
 func (e *Env) Outbox() *outbox.Outbox {
-	key, wake := e.AuditKey(), e.Invoke("drain-outbox")
+	key, wake := e.EmissionKey(), e.Invoke("drain-outbox")
 	return outbox.New(outbox.Config{Key: key, Wake: func(ctx context.Context) error { return wake(ctx, struct{}{}) }})
 }
 
-// AuditKey is the emission key, which the database never sees (need "audit").
-func (e *Env) AuditKey() []byte {
+// EmissionKey is what audited acts are sealed with; the database never sees it (need "audit").
+func (e *Env) EmissionKey() []byte {
 	e.need("audit")
-	return e.ports.AuditKey()
+	return e.ports.EmissionKey()
 }
 
-// Sign signs anchors (need "sign").
+// Sign signs anchors, beacons and manifests (need "sign").
 func (e *Env) Sign() sign.Signer {
 	e.need("sign")
 	return e.ports.Sign()
+}
+
+// PublicKey is what they are verified with (need "sign:public"), for who must not sign.
+func (e *Env) PublicKey() func(ctx context.Context) (*ecdsa.PublicKey, error) {
+	e.need("sign:public")
+	return e.ports.Sign().Public
 }
 
 // Anchoring is how anchors are made. It is settings, not a technology: it needs no word.

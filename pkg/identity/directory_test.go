@@ -1,13 +1,9 @@
 package identity_test
 
 import (
-	"bufio"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http/httptest"
-	"os/exec"
-	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,6 +14,7 @@ import (
 
 	"github.com/agentplatform/agentplatform/pkg/identity"
 	"github.com/agentplatform/agentplatform/pkg/local/pool"
+	"github.com/agentplatform/agentplatform/test/moto"
 )
 
 const secret = "Correct-horse-7-battery"
@@ -50,7 +47,7 @@ func localDirectory(t *testing.T) directory {
 }
 
 func cognitoDirectory(t *testing.T) directory {
-	c := client(moto(t))
+	c := client(moto.Start(t))
 	made, err := c.CreateUserPool(t.Context(), &cognito.CreateUserPoolInput{PoolName: aws.String("test"),
 		UsernameAttributes:    []types.UsernameAttributeType{types.UsernameAttributeTypeEmail},
 		AdminCreateUserConfig: &types.AdminCreateUserConfigType{AllowAdminCreateUserOnly: true}})
@@ -176,44 +173,4 @@ func TestCognitoInvitesAVerifiedAddress(t *testing.T) {
 		var missing *types.ResourceNotFoundException
 		require.True(t, errors.As(operation(), &missing))
 	}
-}
-
-// moto starts moto's server on a free port and returns its URL. The shell ends it when its own input ends, so that it does not outlive this
-// process, however that ends.
-func moto(t *testing.T) string {
-	t.Helper()
-	server, err := exec.LookPath("moto_server")
-	require.NoError(t, err, "this test needs moto's server on the PATH: pip install 'moto[server]==5.2.1'")
-	cmd := exec.Command("sh", "-c", `"$0" -H 127.0.0.1 -p 0 & server=$!; cat >/dev/null; kill $server; wait $server`, server)
-	stdin, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	stderr, err := cmd.StderrPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-
-	url, log, ended := make(chan string, 1), new(strings.Builder), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for lines := bufio.NewScanner(io.TeeReader(stderr, log)); lines.Scan(); {
-			if _, u, ok := strings.Cut(lines.Text(), "Running on "); ok {
-				select {
-				case url <- strings.TrimSpace(u):
-				default:
-				}
-			}
-		}
-	}()
-	t.Cleanup(func() {
-		require.NoError(t, stdin.Close())
-		<-ended
-		_ = cmd.Wait() // the status of a killed server
-	})
-	select {
-	case u := <-url:
-		return u
-	case <-ended:
-		require.Fail(t, "moto_server ended", log.String())
-	case <-t.Context().Done():
-	}
-	return ""
 }

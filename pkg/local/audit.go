@@ -13,7 +13,7 @@ import (
 
 // outbox records what happens before there are functions: the first sweep of the drainer finds it.
 func (p *Platform) outbox() *outbox.Outbox {
-	return outbox.New(outbox.Config{Key: []byte(p.secrets.get("AUDIT_EMIT_KEY")), Wake: func(context.Context) error { return nil }})
+	return outbox.New(outbox.Config{Key: []byte(p.secrets.get("AUDIT_EMISSION_KEY")), Wake: func(context.Context) error { return nil }})
 }
 
 // openSigner opens the anchors' signing key, made at the first start, and writes its public key beside it for whoever verifies.

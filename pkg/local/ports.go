@@ -25,16 +25,16 @@ import (
 // ports are the local adapters.
 func (p *Platform) ports(hub *realtime.Hub) *handler.Ports {
 	return &handler.Ports{
-		DB:        func() *postgres.DB { return p.database.app },
-		Reader:    func() *postgres.DB { return p.database.reader },
-		Model:     func() model.Model { return p.model },
-		Publish:   func() publish.Publisher { return hub },
-		Invoke:    func() invoke.Invoker { return p.queue },
-		Operators: p.Operators,
-		PageKey:   func() page.Key { return page.Key(p.secrets.get("PAGE_TOKEN_KEY")) },
-		Ledger:    func() *postgres.DB { return p.database.ledger },
-		AuditKey:  func() []byte { return []byte(p.secrets.get("AUDIT_EMIT_KEY")) },
-		Sign:      func() sign.Signer { return p.signer },
+		DB:          func() *postgres.DB { return p.database.app },
+		Reader:      func() *postgres.DB { return p.database.reader },
+		Model:       func() model.Model { return p.model },
+		Publish:     func() publish.Publisher { return hub },
+		Invoke:      func() invoke.Invoker { return p.queue },
+		Operators:   p.Operators,
+		PageKey:     func() page.Key { return page.Key(p.secrets.get("PAGE_TOKEN_KEY")) },
+		Ledger:      func() *postgres.DB { return p.database.ledger },
+		EmissionKey: func() []byte { return []byte(p.secrets.get("AUDIT_EMISSION_KEY")) },
+		Sign:        func() sign.Signer { return p.signer },
 		Anchoring: func() handler.Anchoring {
 			return handler.Anchoring{Interval: p.config.AnchorInterval, Retention: anchorRetention, Origin: anchorOrigin,
 				WitnessURL: p.config.WitnessURL, WitnessKey: p.config.WitnessKey}

@@ -46,7 +46,8 @@ var Needs = []string{
 	"db", "db:reader", "model", "publish", "operators", "page-key", "invoke:",
 	"db:ledger",            // the database, as the ledger's one writer
 	"audit",                // the emission key: recording audited acts, and checking what was recorded
-	"sign",                 // the anchors' signing key
+	"sign",                 // the anchors' signing key: signing
+	"sign:public",          // its public half
 	"object:audit:append",  // the write-once bucket: read, and add under a lock
 	"object:audit:read",    // the same: read
 	"object:exports:write", // the exports' bucket

@@ -1,7 +1,6 @@
 package sign_test
 
 import (
-	"bufio"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -10,13 +9,13 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/agentplatform/agentplatform/pkg/sign"
+	"github.com/agentplatform/agentplatform/test/moto"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/kms/types"
@@ -35,7 +34,7 @@ func TestContractFile(t *testing.T) {
 // TestContractKMS runs over moto, and looks at what is asked of it: the one thing that moto plays wrongly.
 func TestContractKMS(t *testing.T) {
 	asked := new(requests)
-	client := asked.client(t, moto(t))
+	client := asked.client(t, moto.Start(t))
 	id := newKey(t, client, types.KeySpecEccNistP256, types.KeyUsageTypeSignVerify)
 	hashedAgain := func(digest [32]byte) [32]byte { return sha256.Sum256(digest[:]) }
 	testContract(t, adapter{&sign.KMS{Client: client, KeyID: id}, &sign.KMS{Client: client, KeyID: id}, hashedAgain})
@@ -110,44 +109,4 @@ func (r *requests) client(t *testing.T, endpoint string) *kms.Client {
 	}))
 	t.Cleanup(srv.Close)
 	return kms.New(kms.Options{Region: "us-east-1", BaseEndpoint: &srv.URL, Credentials: credentials.NewStaticCredentialsProvider("key", "secret", "")})
-}
-
-// moto starts moto's server on a free port and returns its URL. The shell ends it when its own input ends, so that it
-// does not outlive this process, however that ends.
-func moto(t *testing.T) string {
-	t.Helper()
-	server, err := exec.LookPath("moto_server")
-	require.NoError(t, err, "this test needs moto's server on the PATH: pip install 'moto[server]==5.2.1'")
-	cmd := exec.Command("sh", "-c", `"$0" -H 127.0.0.1 -p 0 & server=$!; cat >/dev/null; kill $server; wait $server`, server)
-	stdin, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	stderr, err := cmd.StderrPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-
-	url, log, ended := make(chan string, 1), new(strings.Builder), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for lines := bufio.NewScanner(io.TeeReader(stderr, log)); lines.Scan(); {
-			if _, u, ok := strings.Cut(lines.Text(), "Running on "); ok {
-				select {
-				case url <- strings.TrimSpace(u):
-				default:
-				}
-			}
-		}
-	}()
-	t.Cleanup(func() {
-		require.NoError(t, stdin.Close())
-		<-ended
-		_ = cmd.Wait() // the status of a killed server
-	})
-	select {
-	case u := <-url:
-		return u
-	case <-ended:
-		require.Fail(t, "moto_server ended", log.String())
-	case <-t.Context().Done():
-	}
-	return ""
 }

@@ -33,8 +33,8 @@ type Founding struct {
 
 // The default agent of a tenant that nobody chose one for.
 const (
-	DefaultAgent  = "Assistant"
-	DefaultPrompt = "You are a helpful assistant. Answer briefly."
+	defaultAgent  = "Assistant"
+	defaultPrompt = "You are a helpful assistant. Answer briefly."
 )
 
 var slugs = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
@@ -56,7 +56,7 @@ func Found(ctx context.Context, tx pgx.Tx, f Founding) (Tenant, []audit.Event, e
 		return Tenant{}, nil, err
 	}
 	if f.Agent.Name == "" {
-		f.Agent.Name, f.Agent.SystemPrompt = DefaultAgent, DefaultPrompt
+		f.Agent.Name, f.Agent.SystemPrompt = defaultAgent, defaultPrompt
 	}
 	a, err := agent.CreateDefault(ctx, tx, t.ID, f.Agent)
 	if err != nil {

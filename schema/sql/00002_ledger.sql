@@ -68,7 +68,7 @@ create policy ledger on audit_outbox to agentplatform_ledger using (true) with c
 create policy reader on audit_outbox for select to agentplatform_reader using (true);
 grant insert (tenant_id, event_id, envelope, mac, body_hash), select (tenant_id, event_id, mac, body_hash) on audit_outbox to agentplatform_app;
 grant select, update (envelope, state, drained_at, reason) on audit_outbox to agentplatform_ledger;
-grant select (tenant_id, event_id, position, state, created_at, drained_at, reason) on audit_outbox to agentplatform_reader;
+grant select (tenant_id, event_id, position, mac, state, created_at, drained_at, reason) on audit_outbox to agentplatform_reader;
 
 -- ---- The chain
 

@@ -36,11 +36,12 @@ import (
 	"github.com/agentplatform/agentplatform/schema"
 )
 
-// What the log that is verified holds.
+// What the log that is verified holds: in each cadence, a part of the tenants does all that is done, so that there are as many event logs as tenants.
 const (
 	logEvents   = 1_000_000
 	logTenants  = 1_000
 	logCadences = 4
+	logActive   = logTenants / logCadences // tenants
 	logOrigin   = "bench.test/audit"
 	logKey      = "the emission key of the benchmarks"
 )
@@ -243,7 +244,7 @@ func (l *auditLog) grow(ctx context.Context, events int) error {
 	random := rand.New(rand.NewPCG(1, uint64(number)))
 	var chained, drained [][]any
 	for i := range events {
-		t := i % logTenants
+		t := (int(number-1)%logCadences)*logActive + i%logActive
 		head := &l.heads[t]
 		e := audit.Event{EventID: ident.New(), TenantID: l.tenants[t], OccurredAt: at, Actor: ident.New(), ActorType: audit.ActorUser, Source: audit.SourceGraphQL, Type: audit.AgentCreated,
 			ResourceType: "agent", ResourceID: ident.New(), RequestID: fmt.Sprintf("%016x", random.Uint64()), Payload: map[string]any{"agentId": ident.New(), "name": "Ada “the first”", "templateId": ident.New()}}
@@ -405,7 +406,7 @@ func (l *auditLog) benchProof(b *testing.B) {
 	reader, err := postgres.Open(b.Context(), postgres.Config{URL: l.url("reader")})
 	require.NoError(b, err)
 	defer reader.Close()
-	a, err := proof.Load(b.Context(), reader, storage(l.endpoint, "reader"), logCadences)
+	a, err := proof.Load(b.Context(), reader, storage(l.endpoint, "reader"), logCadences) // each chain has a thousand events
 	require.NoError(b, err)
 	chain, err := a.Chain(b.Context(), reader, l.tenants[logTenants/2])
 	require.NoError(b, err)

@@ -113,8 +113,9 @@ var uses = map[string][]string{
 	"PageKey":       {"page-key"},
 	"Invoke":        {"invoke:"}, // and the name of the function
 	"Outbox":        {"audit", "invoke:drain-outbox"},
-	"AuditKey":      {"audit"},
+	"EmissionKey":   {"audit"},
 	"Sign":          {"sign"},
+	"PublicKey":     {"sign:public"},
 	"Audit":         {"object:audit:append"},
 	"AuditReader":   {"object:audit:read"},
 	"Exports":       {"object:exports:write"},

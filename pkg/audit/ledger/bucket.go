@@ -16,8 +16,8 @@ import (
 // limit is how long an exchange of that many bytes with the bucket may take.
 func (l *Ledger) limit(bytes int64) time.Duration { return l.PutTimeout * time.Duration(1+bytes>>20) }
 
-// read gives an object to use, which must be done in the time that its size allows.
-func (l *Ledger) read(ctx context.Context, key string, use func(body io.Reader, size int64) error) error {
+// fetch gives an object to use, which must be done in the time that its size allows.
+func (l *Ledger) fetch(ctx context.Context, key string, use func(body io.Reader, size int64) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	timer := time.AfterFunc(l.PutTimeout, cancel)
@@ -32,7 +32,7 @@ func (l *Ledger) read(ctx context.Context, key string, use func(body io.Reader, 
 }
 
 func (l *Ledger) get(ctx context.Context, key string, most int64) (text []byte, err error) {
-	err = l.read(ctx, key, func(body io.Reader, size int64) error {
+	err = l.fetch(ctx, key, func(body io.Reader, size int64) error {
 		if size > most {
 			return fmt.Errorf("%w: %s", object.ErrTooLarge, key)
 		}
@@ -44,7 +44,7 @@ func (l *Ledger) get(ctx context.Context, key string, most int64) (text []byte, 
 
 // hash is of an object's bytes; more than most are not read.
 func (l *Ledger) hash(ctx context.Context, key string, most int64) (sum string, err error) {
-	err = l.read(ctx, key, func(body io.Reader, _ int64) error {
+	err = l.fetch(ctx, key, func(body io.Reader, _ int64) error {
 		h := sha256.New()
 		_, err := io.Copy(h, io.LimitReader(body, most+1))
 		sum = hex.EncodeToString(h.Sum(nil))

@@ -73,14 +73,14 @@ func (r *run) loop(ctx context.Context) error {
 		case s.pending:
 			mine, err = r.batch(ctx)
 		case !s.unbeaconed || r.failed != nil:
-			return nil
+			return err // none
 		default:
 			wait(ctx, min(pollEvery, left))
 		}
 	}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		slog.InfoContext(ctx, "draining was cut short", "drained", r.drained) // whatever was begun is undone; the next call goes on
-		return nil
+		err = nil
 	}
 	return err
 }

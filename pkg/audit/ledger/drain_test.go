@@ -80,7 +80,7 @@ func TestDrainUnderLoad(t *testing.T) {
 	done()
 	require.NoError(t, others.Wait())
 	w.drain()
-	w.offset = now.Sub(time.Now()) + interval
+	w.offset = time.Until(now) + interval
 	require.NoError(t, w.ledger().PublishAnchor(t.Context()))
 	w.consistent()
 	require.Greater(t, len(w.keys("anchors/")), 1)

@@ -15,7 +15,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/audit/ledger"
 )
 
-func some(all []fault) []fault { return all }
+func some[T any](all []T) []T { return all }
 
 var calls = map[string]func(*ledger.Ledger, context.Context) error{"drain": (*ledger.Ledger).Drain, "anchor": (*ledger.Ledger).PublishAnchor}
 

@@ -193,7 +193,7 @@ func TestBucketFaults(t *testing.T) {
 	w := newWorld(t, 2)
 	p := newProxy(t, w.endpoint)
 	through := store(p.URL).In(w.name)
-	for _, kind := range []string{"/heads/", "/events/", "/anchors/"} {
+	for _, kind := range some([]string{"/heads/", "/events/", "/anchors/"}) {
 		for _, f := range some(faults) {
 			w.recordAll(1)
 			w.pass(interval)

@@ -10,6 +10,9 @@ import (
 	"io"
 	"iter"
 	"math"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/agentplatform/agentplatform/pkg/audit"
 	"github.com/agentplatform/agentplatform/pkg/audit/anchor"
@@ -52,21 +55,43 @@ func (l *logs) read(ctx context.Context) error {
 	return err
 }
 
-// list lists the logs of the cadences that are checked. With a base, only tenants that moved since are asked for.
+// list lists the logs of the cadences that are checked. With a base, only tenants that moved since are asked for, several at a time.
 func (l *logs) list(ctx context.Context) iter.Seq2[stored, error] {
 	return func(yield func(stored, error) bool) {
 		if l.h.lo == 0 && l.cfg.Tenant == "" {
 			l.listUnder(ctx, anchor.EventPrefix, "", yield)
 			return
 		}
+		var moved []string
 		for i := range l.h.tenants {
 			t := &l.h.tenants[i]
 			if id := t.id.String(); t.now != t.base && (l.cfg.Tenant == "" || l.cfg.Tenant == id) {
-				after := ""
-				if l.h.lo > 0 {
-					after = anchor.EventsKey(id, l.h.lo)
-				}
-				if !l.listUnder(ctx, anchor.EventPrefix+id+"/", after, yield) {
+				moved = append(moved, id)
+			}
+		}
+		for some := range slices.Chunk(moved, 4*l.cfg.Fetches) {
+			found := make([][]stored, len(some))
+			g, ctx := errgroup.WithContext(ctx)
+			g.SetLimit(l.cfg.Fetches)
+			for i, id := range some {
+				g.Go(func() (err error) {
+					after := ""
+					if l.h.lo > 0 {
+						after = anchor.EventsKey(id, l.h.lo)
+					}
+					l.listUnder(ctx, anchor.EventPrefix+id+"/", after, func(s stored, failed error) bool {
+						found[i], err = append(found[i], s), failed
+						return true
+					})
+					return err
+				})
+			}
+			if err := g.Wait(); err != nil {
+				yield(stored{}, err)
+				return
+			}
+			for _, s := range slices.Concat(found...) {
+				if !yield(s, nil) {
 					return
 				}
 			}
@@ -74,11 +99,11 @@ func (l *logs) list(ctx context.Context) iter.Seq2[stored, error] {
 	}
 }
 
-func (l *logs) listUnder(ctx context.Context, prefix, after string, yield func(stored, error) bool) bool {
+func (l *logs) listUnder(ctx context.Context, prefix, after string, yield func(stored, error) bool) {
 	for s, err := range l.run.list(ctx, prefix, after) {
 		if err != nil {
 			yield(s, err)
-			return false
+			return
 		}
 		_, n, ok := anchor.ParseEventsKey(s.key)
 		if !ok {
@@ -89,10 +114,9 @@ func (l *logs) listUnder(ctx context.Context, prefix, after string, yield func(s
 			continue
 		}
 		if !yield(s, nil) {
-			return false
+			return
 		}
 	}
-	return true
 }
 
 func (l *logs) visit(ctx context.Context, f fetched) error {

@@ -2,8 +2,13 @@ package verify_test
 
 import (
 	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -198,4 +203,17 @@ func requireClean(t testing.TB, r verify.Report) {
 	t.Helper()
 	require.Emptyf(t, r.Findings, "%s", list(r))
 	require.True(t, r.OK())
+}
+
+// cosignature is a witness's line for the note (c2sp.org/tlog-cosignature).
+func cosignature(note string, key anchor.Verifier, private ed25519.PrivateKey) string {
+	body := note[:strings.LastIndex(note, "\n\n")+1]
+	const at = 1_800_000_000
+	sig := ed25519.Sign(private, []byte(fmt.Sprintf("cosignature/v1\ntime %d\n%s", at, body)))
+	id, err := hex.DecodeString(strings.Split(key.String(), "+")[1])
+	if err != nil {
+		panic(err)
+	}
+	blob := append(binary.BigEndian.AppendUint64(id, at), sig...)
+	return "— " + key.Name() + " " + base64.StdEncoding.EncodeToString(blob) + "\n"
 }

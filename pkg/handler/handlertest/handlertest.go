@@ -38,12 +38,12 @@ type Platform struct {
 	directory Directory
 }
 
-// Model is the default model, APISecret the runtimes' bearer token, AuditKey the emission key, Origin the anchor log's name.
+// Model is the default model, APISecret the runtimes' bearer token, EmissionKey the emission key, Origin the anchor log's name.
 const (
-	Model     = "test.model-v1"
-	APISecret = "an API secret for tests, 32 characters"
-	AuditKey  = "an emission key for tests, 32 characters"
-	Origin    = "test/audit"
+	Model       = "test.model-v1"
+	APISecret   = "an API secret for tests, 32 characters"
+	EmissionKey = "an emission key for tests, 32 characters"
+	Origin      = "test/audit"
 )
 
 // New is a platform on a database of its own. Operators lists the platform operators' addresses.
@@ -53,14 +53,14 @@ func New(t testing.TB, operators ...string) *Platform {
 	require.NoError(t, err)
 	p := &Platform{DB: pgtest.New(t), rows: rows}
 	p.ports = &handler.Ports{
-		DB:        func() *postgres.DB { return p.DB.App },
-		Reader:    sync.OnceValue(func() *postgres.DB { return p.DB.Open(t, p.DB.ReaderURL) }),
-		Publish:   func() publish.Publisher { return p },
-		Invoke:    func() invoke.Invoker { return p },
-		Operators: func() tenant.Operators { return operators },
-		PageKey:   func() page.Key { return page.Key("a key for tests, 32 characters..") },
-		Ledger:    sync.OnceValue(func() *postgres.DB { return p.DB.Open(t, p.DB.LedgerURL) }),
-		AuditKey:  func() []byte { return []byte(AuditKey) },
+		DB:          func() *postgres.DB { return p.DB.App },
+		Reader:      sync.OnceValue(func() *postgres.DB { return p.DB.Open(t, p.DB.ReaderURL) }),
+		Publish:     func() publish.Publisher { return p },
+		Invoke:      func() invoke.Invoker { return p },
+		Operators:   func() tenant.Operators { return operators },
+		PageKey:     func() page.Key { return page.Key("a key for tests, 32 characters..") },
+		Ledger:      sync.OnceValue(func() *postgres.DB { return p.DB.Open(t, p.DB.LedgerURL) }),
+		EmissionKey: func() []byte { return []byte(EmissionKey) },
 		Sign: sync.OnceValue(func() sign.Signer {
 			key, err := sign.File(filepath.Join(t.TempDir(), "key.pem"))
 			require.NoError(t, err)

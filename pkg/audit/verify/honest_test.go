@@ -1,0 +1,73 @@
+package verify_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentplatform/agentplatform/pkg/audit"
+	"github.com/agentplatform/agentplatform/pkg/audit/ledger"
+	"github.com/agentplatform/agentplatform/pkg/audit/verify"
+	"github.com/agentplatform/agentplatform/pkg/ident"
+	"github.com/agentplatform/agentplatform/pkg/sign"
+)
+
+// An agent runtime may tell of what happened a day ago, and of what its clock puts five minutes ahead. What it was allowed to say must not become a finding
+// because the event then waited for the drainer, or because the drainer's clock is a little behind.
+func TestTimesThatAnEmitterMaySay(t *testing.T) {
+	for name, c := range map[string]struct{ occurred, drained time.Duration }{
+		"old, and drained by the sweep":        {-24*time.Hour + time.Second, time.Minute},
+		"ahead, and drained by a slower clock": {5*time.Minute - time.Second, -3 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := empty(t, 1)
+			w.record(1)
+			e := audit.Event{TenantID: w.tenants[0], Actor: "runtime", ActorType: audit.ActorAgent, Source: audit.SourceRuntime, Type: audit.AgentCreated,
+				OccurredAt: ident.Time{Time: w.now().Add(c.occurred)}, Payload: map[string]any{"agentId": "a"}}
+			w.offset += time.Hour
+			e.OccurredAt = ident.Time{Time: w.now().Add(c.occurred)}
+			require.NoError(t, w.box.InTenant(t.Context(), w.db.App, e.TenantID, func(tx pgx.Tx) error { return w.box.Record(t.Context(), tx, e) }))
+			w.offset += c.drained
+			w.drain()
+			w.anchor()
+			requireClean(t, w.verify())
+		})
+	}
+}
+
+// unsigned is a signer that is out of order.
+type unsigned struct {
+	sign.Signer
+	broken bool
+}
+
+func (u *unsigned) Sign(ctx context.Context, digest [32]byte) ([]byte, error) {
+	if u.broken {
+		return nil, errors.New("the key cannot be reached")
+	}
+	return u.Signer.Sign(ctx, digest)
+}
+
+// The bucket can be read, and nothing can be signed or put for two hours: one anchor is late, the next is a backfill that covers the time. No finding.
+func TestAnOutageOfTheKey(t *testing.T) {
+	w := empty(t, 1)
+	w.offset = -2 * time.Hour
+	key := &unsigned{w.signer, true}
+	l := ledger.New(ledger.Config{DB: w.db.Open(t, w.db.LedgerURL), Bucket: w.bucket, Signer: key, Key: emission, Origin: origin, Interval: interval, BeaconEvery: -1, Now: w.now})
+	for w.offset < 0 {
+		w.emit(audit.Event{TenantID: w.tenants[0], Payload: map[string]any{"agentId": ident.New()}})
+		_ = l.Drain(t.Context())
+		require.Error(t, l.PublishAnchor(t.Context()))
+		w.offset += interval
+	}
+	key.broken = false
+	require.NoError(t, l.Drain(t.Context()))
+	require.NoError(t, l.PublishAnchor(t.Context()))
+	r := w.verify(func(c *verify.Config) { c.ClockTolerance = 0 })
+	t.Log(r.Notices)
+	requireClean(t, r)
+}
