@@ -55,8 +55,9 @@ fuzz: ## Fuzz every fuzz test for FUZZTIME
 	    { grep -q '^ *context deadline exceeded$$' dist/fuzz.log && ! grep -q 'Failing input written' dist/fuzz.log; }; \
 	done
 
-build: ## Build every function for Lambda: dist/<name>.zip, the same bytes each time
+build: ## Build every function for Lambda: dist/<name>.zip, the same bytes each time; and dist/audit-verifier
 	go run -buildvcs=false ./cmd/pack
+	CGO_ENABLED=0 go build -buildvcs=false -trimpath -o dist/audit-verifier ./cmd/audit-verifier
 
 lint: $(LINT) ## Run golangci-lint
 	$(LINT) run --timeout 15m ./...
