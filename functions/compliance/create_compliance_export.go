@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"strings"
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/jackc/pgx/v5"
@@ -76,13 +75,9 @@ func CreateComplianceExport(env *handler.Env) lambda.Handler {
 	})
 }
 
-// initiated is the event of a new export. An operator that belongs to no tenant is no user: its address is the actor.
+// initiated is the event of a new export.
 func initiated(caller tenant.Caller, chain string, job export.Job, filter trail.Filter) audit.Event {
-	actor := caller.UserID
-	if actor == "" {
-		actor = strings.ToLower(caller.Email)
-	}
-	return audit.Event{TenantID: chain, Actor: actor, ActorType: audit.ActorUser, Source: audit.SourceGraphQL, Type: audit.ExportInitiated,
+	return audit.Event{TenantID: chain, Actor: caller.Actor(), ActorType: audit.ActorUser, Source: audit.SourceGraphQL, Type: audit.ExportInitiated,
 		ResourceType: "export", ResourceID: job.ID, RequestID: caller.RequestID,
 		Payload: map[string]any{"exportJobId": job.ID, "format": string(job.Format), "filter": filter.Map(), "requestedBy": job.RequestedBy}}
 }

@@ -3,7 +3,6 @@ package tenant
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/jackc/pgx/v5"
@@ -35,7 +34,7 @@ func CreateTenant(env *handler.Env) lambda.Handler {
 		if err != nil {
 			return user.Tenant{}, err
 		}
-		id, actor := ident.New(), actorOf(caller)
+		id, actor := ident.New(), caller.Actor()
 		err = o.InTenant(ctx, db, id, func(tx pgx.Tx) error {
 			var founded, invited []audit.Event
 			founding := user.Founding{TenantID: id, Slug: a.Input.Slug, Name: a.Input.Name, Agent: agent.Default{ModelID: model}}
@@ -57,12 +56,4 @@ func CreateTenant(env *handler.Env) lambda.Handler {
 		})
 		return created, err
 	})
-}
-
-// actorOf is the operator's id; one who belongs to no tenant has none, and is named by its verified address.
-func actorOf(operator tenant.Caller) string {
-	if operator.UserID != "" {
-		return operator.UserID
-	}
-	return strings.ToLower(operator.Email)
 }

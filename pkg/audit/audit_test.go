@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -236,19 +237,23 @@ func TestAnEventIsCompleted(t *testing.T) {
 
 // Whoever adds a type adds its rule: each constant of this package is in the one list, and each that is not reserved has a rule.
 func TestEveryTypeHasARule(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), "type.go", nil, 0)
-	require.NoError(t, err)
 	declared := map[Type]bool{}
-	ast.Inspect(file, func(n ast.Node) bool {
-		if v, ok := n.(*ast.ValueSpec); ok && v.Type != nil {
-			if name, ok := v.Type.(*ast.Ident); ok && name.Name == "Type" {
-				text, err := strconv.Unquote(v.Values[0].(*ast.BasicLit).Value)
-				require.NoError(t, err)
-				declared[Type(text)] = true
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			if v, ok := n.(*ast.ValueSpec); ok && v.Type != nil && len(v.Values) > 0 {
+				if name, ok := v.Type.(*ast.Ident); ok && name.Name == "Type" {
+					text, err := strconv.Unquote(v.Values[0].(*ast.BasicLit).Value)
+					require.NoError(t, err)
+					declared[Type(text)] = true
+				}
 			}
-		}
-		return true
-	})
+			return true
+		})
+	}
 	reserved := map[Type]bool{PolicyEvaluated: true, PolicyAllowed: true, PolicyBlocked: true, PolicyBypassed: true, ApprovalRecorded: true}
 	require.Len(t, declared, 19)
 	require.Len(t, Types(), 19)

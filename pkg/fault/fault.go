@@ -73,6 +73,12 @@ func Invalid(format string, args ...any) *Error { return New(ValidationError, fo
 // Missing is the NotFound of a kind of resource: the same text whether it never existed or is another tenant's.
 func Missing(kind string) *Error { return New(NotFound, "%s not found", kind) }
 
+// IsMissing reports whether err is (or wraps) a NotFound.
+func IsMissing(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Type == NotFound
+}
+
 // WithStatus is e with a finer HTTP status.
 func (e *Error) WithStatus(status int) *Error {
 	c := *e

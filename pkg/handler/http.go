@@ -2,6 +2,7 @@ package handler
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -67,9 +68,9 @@ func REST(run func(ctx context.Context, r *Request) (Reply, error)) lambda.Handl
 			answer.Headers["content-type"] = "application/problem+json"
 			answer.StatusCode, body = Problem(err, r.Path, r.ID)
 		case body == nil:
-			answer.StatusCode = or(reply.Status, http.StatusNoContent)
+			answer.StatusCode = cmp.Or(reply.Status, http.StatusNoContent)
 		default:
-			answer.StatusCode = or(reply.Status, http.StatusOK)
+			answer.StatusCode = cmp.Or(reply.Status, http.StatusOK)
 			answer.Headers["content-type"] = "application/json"
 		}
 		for name, value := range reply.Headers {
@@ -95,13 +96,6 @@ func caller(claims map[string]string, requestID string) tenant.Caller {
 	c := any.Caller()
 	c.RequestID = requestID
 	return c
-}
-
-func or(status, otherwise int) int {
-	if status == 0 {
-		return otherwise
-	}
-	return status
 }
 
 // Header is the value of a header, "" without it; several of a name are joined by commas.

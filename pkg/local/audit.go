@@ -2,8 +2,6 @@ package local
 
 import (
 	"context"
-	"crypto/x509"
-	"encoding/pem"
 	"os"
 	"path/filepath"
 
@@ -29,10 +27,10 @@ func openSigner(ctx context.Context, dir string) (sign.Signer, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	der, err := x509.MarshalPKIXPublicKey(public)
+	text, err := sign.PublicPEM(public)
 	if err != nil {
 		return nil, "", err
 	}
 	path := filepath.Join(dir, "anchor-key.pub.pem")
-	return signer, path, writeFile(path, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), 0o644)
+	return signer, path, writeFile(path, text, 0o644)
 }

@@ -11,6 +11,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,10 +44,10 @@ func Open(ctx context.Context, config Config) (*DB, error) {
 	if err != nil {
 		return nil, errors.New("postgres: the connection URL cannot be parsed") // pgx's error quotes it, with the password
 	}
-	c.MaxConns = int32(or(config.MaxConns, 4))
-	c.ConnConfig.ConnectTimeout = or(config.ConnectTimeout, 5*time.Second)
+	c.MaxConns = int32(cmp.Or(config.MaxConns, 4))
+	c.ConnConfig.ConnectTimeout = cmp.Or(config.ConnectTimeout, 5*time.Second)
 	c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheStatement
-	c.ConnConfig.RuntimeParams["application_name"] = or(config.Name, "agentplatform")
+	c.ConnConfig.RuntimeParams["application_name"] = cmp.Or(config.Name, "agentplatform")
 	c.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
 		// Times come back in UTC, whatever the machine's zone is.
 		conn.TypeMap().RegisterType(&pgtype.Type{
@@ -59,14 +60,6 @@ func Open(ctx context.Context, config Config) (*DB, error) {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
 	return &DB{pool: pool}, nil
-}
-
-func or[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
 }
 
 // Ping reports whether the database answers.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 
 	"github.com/jackc/pgx/v5"
 
@@ -80,8 +79,7 @@ func newest(ctx context.Context, q postgres.Querier, spaceID string, file FileNa
 		f := GovernanceFile{SpaceID: spaceID, File: file}
 		return f, row.Scan(&f.Version, &f.Content, &f.UserID, &f.CreatedAt)
 	}, `select version, content, user_id, created_at from governance_files where space_id = $1 and file = $2 order by version desc limit 1`, spaceID, file.File())
-	var missing *fault.Error
-	if errors.As(err, &missing) && missing.Type == fault.NotFound {
+	if fault.IsMissing(err) {
 		return GovernanceFile{}, nil
 	}
 	return f, err

@@ -32,6 +32,14 @@ type Caller struct {
 	RequestID     string // of the request, as in the log
 }
 
+// Actor is how the audit log names the caller: by its user id, or, a platform operator who belongs to no tenant and has none, by its address.
+func (c Caller) Actor() string {
+	if c.UserID != "" {
+		return c.UserID
+	}
+	return strings.ToLower(c.Email)
+}
+
 type key struct{}
 
 // With carries the caller in the context.

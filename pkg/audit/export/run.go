@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -38,15 +39,7 @@ const (
 // errLater ends a run whose time is nearly up.
 var errLater = errors.New("export: the time is nearly up")
 
-func (r *Runner) lease() time.Duration { return or(r.Lease, 2*time.Minute) }
-
-func or[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
-}
+func (r *Runner) lease() time.Duration { return cmp.Or(r.Lease, 2*time.Minute) }
 
 func (r *Runner) signal(point string) {
 	if r.Signal != nil {

@@ -42,8 +42,7 @@ type storedHead struct {
 func (r *Runner) scope(ctx context.Context, j *job) (scope, error) {
 	key := j.key() + ".heads.json"
 	text, err := r.Bucket.Get(ctx, key, maxScope)
-	var missing *fault.Error
-	if errors.As(err, &missing) && missing.Type == fault.NotFound {
+	if fault.IsMissing(err) {
 		if text, err = r.heads(ctx, j); err != nil {
 			return scope{}, err
 		}

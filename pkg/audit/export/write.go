@@ -2,6 +2,7 @@ package export
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -59,7 +60,7 @@ func (r *Runner) file(ctx context.Context, j *job, s scope) error {
 
 // rows writes all events behind those that are written.
 func (r *Runner) rows(ctx context.Context, w *writer, s scope) error {
-	batch := or(r.Batch, 5000)
+	batch := cmp.Or(r.Batch, 5000)
 	for read := batch; read == batch; {
 		if r.late(ctx) {
 			return errLater
@@ -138,7 +139,7 @@ func (r *Runner) manifest(ctx context.Context, j *job, s scope) error {
 // late reports whether there is not time enough for another batch or part.
 func (r *Runner) late(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
-	return ok && time.Until(deadline) < or(r.Margin, time.Minute)
+	return ok && time.Until(deadline) < cmp.Or(r.Margin, time.Minute)
 }
 
 func parseHash(text string) (h merkle.Hash, err error) {

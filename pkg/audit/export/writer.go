@@ -2,6 +2,7 @@ package export
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding"
@@ -60,7 +61,7 @@ func (w *writer) take(ctx context.Context, e *trail.Event, s scope) error {
 	}
 	w.buf, w.after = buf, &after
 	w.rows++
-	if size := or(w.r.PartSize, 8<<20) << (w.job.Parts / grown); len(w.buf) < size {
+	if size := cmp.Or(w.r.PartSize, 8<<20) << (w.job.Parts / grown); len(w.buf) < size {
 		return nil
 	}
 	if err := w.flush(ctx, false); err != nil {

@@ -10,6 +10,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -102,17 +103,10 @@ func fill(ctx context.Context, e audit.Event) audit.Event {
 	if e.Actor == "" && e.ActorType == "" {
 		e.Actor, e.ActorType = c.UserID, audit.ActorUser
 	}
-	e.TenantID = or(e.TenantID, c.TenantID)
-	e.Source = or(e.Source, audit.SourceGraphQL)
-	e.RequestID = or(e.RequestID, c.RequestID)
+	e.TenantID = cmp.Or(e.TenantID, c.TenantID)
+	e.Source = cmp.Or(e.Source, audit.SourceGraphQL)
+	e.RequestID = cmp.Or(e.RequestID, c.RequestID)
 	return e
-}
-
-func or[T ~string](v, otherwise T) T {
-	if v == "" {
-		return otherwise
-	}
-	return v
 }
 
 // sealed is an event as its row holds it.
