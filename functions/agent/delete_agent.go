@@ -8,6 +8,7 @@ import (
 
 	"github.com/agentplatform/agentplatform/pkg/agent"
 	"github.com/agentplatform/agentplatform/pkg/audit"
+	"github.com/agentplatform/agentplatform/pkg/audit/outbox"
 	"github.com/agentplatform/agentplatform/pkg/handler"
 	"github.com/agentplatform/agentplatform/pkg/tenant"
 )
@@ -19,18 +20,13 @@ func DeleteAgent(env *handler.Env) lambda.Handler {
 		ID     string  `json:"id"`
 		Reason *string `json:"reason"`
 	}
-	return handler.Resolver(func(ctx context.Context, a args) (deleted agent.Agent, err error) {
+	return handler.Resolver(func(ctx context.Context, a args) (agent.Agent, error) {
 		caller, err := tenant.OwnerOrAdmin(ctx)
 		if err != nil {
 			return agent.Agent{}, err
 		}
-		err = o.InTenant(ctx, db, caller.TenantID, func(tx pgx.Tx) error {
-			var events []audit.Event
-			if deleted, events, err = agent.Delete(ctx, tx, a.ID, a.Reason); err != nil {
-				return err
-			}
-			return o.RecordAll(ctx, tx, events)
+		return outbox.Act(ctx, o, db, caller.TenantID, func(tx pgx.Tx) (agent.Agent, []audit.Event, error) {
+			return agent.Delete(ctx, tx, a.ID, a.Reason)
 		})
-		return deleted, err
 	})
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/fault"
 	"github.com/agentplatform/agentplatform/pkg/handler"
 	"github.com/agentplatform/agentplatform/pkg/ident"
-	"github.com/agentplatform/agentplatform/pkg/tenant"
 )
 
 // runExport is what run-export is invoked with; without a job it sweeps.
@@ -63,7 +62,7 @@ func CreateComplianceExport(env *handler.Env) lambda.Handler {
 			if job, err = export.Create(ctx, tx, chain, caller.Email, format, filter); err != nil {
 				return err
 			}
-			return outbox.Record(ctx, tx, initiated(caller, chain, job, filter))
+			return outbox.Record(ctx, tx, initiated(job, filter))
 		})
 		if err != nil {
 			return job, err
@@ -76,8 +75,7 @@ func CreateComplianceExport(env *handler.Env) lambda.Handler {
 }
 
 // initiated is the event of a new export.
-func initiated(caller tenant.Caller, chain string, job export.Job, filter trail.Filter) audit.Event {
-	return audit.Event{TenantID: chain, Actor: caller.Actor(), ActorType: audit.ActorUser, Source: audit.SourceGraphQL, Type: audit.ExportInitiated,
-		ResourceType: "export", ResourceID: job.ID, RequestID: caller.RequestID,
+func initiated(job export.Job, filter trail.Filter) audit.Event {
+	return audit.Event{Type: audit.ExportInitiated, ResourceType: "export", ResourceID: job.ID,
 		Payload: map[string]any{"exportJobId": job.ID, "format": string(job.Format), "filter": filter.Map(), "requestedBy": job.RequestedBy}}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/agentplatform/agentplatform/pkg/audit"
+	"github.com/agentplatform/agentplatform/pkg/audit/outbox"
 	"github.com/agentplatform/agentplatform/pkg/handler"
 	"github.com/agentplatform/agentplatform/pkg/space"
 	"github.com/agentplatform/agentplatform/pkg/tenant"
@@ -18,18 +19,13 @@ func UpdateGovernanceFile(env *handler.Env) lambda.Handler {
 	type args struct {
 		Input space.Edit `json:"input"`
 	}
-	return handler.Resolver(func(ctx context.Context, a args) (written space.GovernanceFile, err error) {
+	return handler.Resolver(func(ctx context.Context, a args) (space.GovernanceFile, error) {
 		caller, err := tenant.OwnerOrAdmin(ctx)
 		if err != nil {
 			return space.GovernanceFile{}, err
 		}
-		err = o.InTenant(ctx, db, caller.TenantID, func(tx pgx.Tx) error {
-			var events []audit.Event
-			if written, events, err = space.Write(ctx, tx, caller, a.Input); err != nil {
-				return err
-			}
-			return o.RecordAll(ctx, tx, events)
+		return outbox.Act(ctx, o, db, caller.TenantID, func(tx pgx.Tx) (space.GovernanceFile, []audit.Event, error) {
+			return space.Write(ctx, tx, caller, a.Input)
 		})
-		return written, err
 	})
 }

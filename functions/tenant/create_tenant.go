@@ -34,22 +34,17 @@ func CreateTenant(env *handler.Env) lambda.Handler {
 		if err != nil {
 			return user.Tenant{}, err
 		}
-		id, actor := ident.New(), caller.Actor()
+		id := ident.New()
 		err = o.InTenant(ctx, db, id, func(tx pgx.Tx) error {
 			var founded, invited []audit.Event
 			founding := user.Founding{TenantID: id, Slug: a.Input.Slug, Name: a.Input.Name, Agent: agent.Default{ModelID: model}}
 			if created, founded, err = user.Found(ctx, tx, founding); err != nil {
 				return err
 			}
-			if _, invited, err = user.Add(ctx, tx, id, actor, user.New{Email: owner, Role: tenant.Owner}); err != nil {
+			if _, invited, err = user.Add(ctx, tx, id, caller.Actor(), user.New{Email: owner, Role: tenant.Owner}); err != nil {
 				return err
 			}
-			events := slices.Concat(founded, invited)
-			for i := range events {
-				e := &events[i]
-				e.TenantID, e.Actor, e.ActorType, e.Source, e.RequestID = id, actor, audit.ActorUser, audit.SourceGraphQL, caller.RequestID
-			}
-			if err := o.RecordAll(ctx, tx, events); err != nil {
+			if err := o.Record(ctx, tx, slices.Concat(founded, invited)...); err != nil {
 				return err
 			}
 			return directory.Invite(ctx, owner)

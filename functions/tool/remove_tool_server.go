@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/agentplatform/agentplatform/pkg/audit"
+	"github.com/agentplatform/agentplatform/pkg/audit/outbox"
 	"github.com/agentplatform/agentplatform/pkg/handler"
 	"github.com/agentplatform/agentplatform/pkg/tenant"
 	"github.com/agentplatform/agentplatform/pkg/tool"
@@ -18,18 +19,13 @@ func RemoveToolServer(env *handler.Env) lambda.Handler {
 	type args struct {
 		ID string `json:"id"`
 	}
-	return handler.Resolver(func(ctx context.Context, a args) (removed tool.Server, err error) {
+	return handler.Resolver(func(ctx context.Context, a args) (tool.Server, error) {
 		caller, err := tenant.OwnerOrAdmin(ctx)
 		if err != nil {
 			return tool.Server{}, err
 		}
-		err = o.InTenant(ctx, db, caller.TenantID, func(tx pgx.Tx) error {
-			var events []audit.Event
-			if removed, events, err = tool.RemoveServer(ctx, tx, a.ID); err != nil {
-				return err
-			}
-			return o.RecordAll(ctx, tx, events)
+		return outbox.Act(ctx, o, db, caller.TenantID, func(tx pgx.Tx) (tool.Server, []audit.Event, error) {
+			return tool.RemoveServer(ctx, tx, a.ID)
 		})
-		return removed, err
 	})
 }

@@ -27,7 +27,7 @@ func acting[A any](db *postgres.DB, o *outbox.Outbox, do act[A], tell func(ctx c
 			if u, events, err = do(ctx, tx, caller, args); err != nil {
 				return err
 			}
-			if err := o.RecordAll(ctx, tx, events); err != nil {
+			if err := o.Record(ctx, tx, events...); err != nil {
 				return err
 			}
 			return tell(ctx, u.Email)

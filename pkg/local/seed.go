@@ -91,9 +91,9 @@ func (t seedTenant) found(ctx context.Context, tx pgx.Tx, o *outbox.Outbox, mode
 	}
 	for i := range events {
 		e := &events[i]
-		e.TenantID, e.Actor, e.ActorType, e.Source = t.id, seeder, audit.ActorSystem, audit.SourceSystem
+		e.Actor, e.ActorType, e.Source = seeder, audit.ActorSystem, audit.SourceSystem
 	}
-	return o.RecordAll(ctx, tx, events)
+	return o.Record(ctx, tx, events...)
 }
 
 // seeder is the actor of what the platform does at its first start.

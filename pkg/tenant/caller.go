@@ -45,9 +45,15 @@ type key struct{}
 // With carries the caller in the context.
 func With(ctx context.Context, c Caller) context.Context { return context.WithValue(ctx, key{}, c) }
 
+// SignedIn is whoever signed in for this request, of a tenant or of none; nobody: not ok.
+func SignedIn(ctx context.Context) (c Caller, ok bool) {
+	c, ok = ctx.Value(key{}).(Caller)
+	return c, ok
+}
+
 // From is the caller of this request, which must belong to a tenant.
 func From(ctx context.Context) (Caller, error) {
-	c, ok := ctx.Value(key{}).(Caller)
+	c, ok := SignedIn(ctx)
 	if !ok {
 		return Caller{}, fault.New(fault.Unauthorized, "no valid token")
 	}
@@ -85,7 +91,7 @@ func ParseOperators(list string) Operators {
 
 // Check is the caller when it is a platform operator: listed, and by a verified e-mail address. Its tenant does not matter.
 func (o Operators) Check(ctx context.Context) (Caller, error) {
-	c, ok := ctx.Value(key{}).(Caller)
+	c, ok := SignedIn(ctx)
 	if !ok {
 		return Caller{}, fault.New(fault.Unauthorized, "no valid token")
 	}

@@ -167,27 +167,3 @@ func TestAmongConcurrentCallsOneRecords(t *testing.T) {
 	}
 	require.Len(t, w.rows(t), 4)
 }
-
-// BenchmarkRecord is what recording adds to a transaction: `bare` is begin, one insert and commit.
-func BenchmarkRecord(b *testing.B) {
-	w := newWorld(b)
-	act := func(tx pgx.Tx) error {
-		_, err := tx.Exec(b.Context(), `insert into tool_servers (tenant_id, id, name, url) values ($1, $2, $3, '')`, w.acme, ident.New(), ident.New())
-		return err
-	}
-	b.Run("bare", func(b *testing.B) {
-		for b.Loop() {
-			require.NoError(b, w.App.InTenant(b.Context(), w.acme, act))
-		}
-	})
-	b.Run("recorded", func(b *testing.B) {
-		for b.Loop() {
-			require.NoError(b, w.InTenant(b.Context(), w.App, w.acme, func(tx pgx.Tx) error {
-				if err := act(tx); err != nil {
-					return err
-				}
-				return w.Record(b.Context(), tx, w.event(w.acme))
-			}))
-		}
-	})
-}

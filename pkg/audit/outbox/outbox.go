@@ -53,7 +53,7 @@ func (o *Outbox) InTenant(ctx context.Context, db *postgres.DB, tenantID string,
 	var recorded bool
 	err := db.InTenant(ctx, tenantID, func(tx pgx.Tx) error {
 		recorded = false // of the run before, which was rolled back
-		return run(&transaction{tx, &recorded})
+		return run(&transaction{tx, tenantID, &recorded})
 	})
 	if err == nil && recorded {
 		o.Wake(ctx)
@@ -77,9 +77,22 @@ func (o *Outbox) Wake(ctx context.Context) {
 	}
 }
 
-// transaction is one that InTenant runs, so that it knows whether something was recorded.
+// Act does an act in one transaction of the tenant and records what do tells of it: the act is done and recorded, or neither.
+func Act[T any](ctx context.Context, o *Outbox, db *postgres.DB, tenantID string, do func(tx pgx.Tx) (T, []audit.Event, error)) (done T, err error) {
+	err = o.InTenant(ctx, db, tenantID, func(tx pgx.Tx) error {
+		var events []audit.Event
+		if done, events, err = do(tx); err != nil {
+			return err
+		}
+		return o.Record(ctx, tx, events...)
+	})
+	return done, err
+}
+
+// transaction is one that InTenant runs, so that it knows whose it is and whether something was recorded.
 type transaction struct {
 	pgx.Tx
+	tenantID string
 	recorded *bool
 }
 
@@ -89,21 +102,21 @@ func (t *transaction) Begin(ctx context.Context) (pgx.Tx, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &transaction{tx, t.recorded}, nil
+	return &transaction{tx, t.tenantID, t.recorded}, nil
 }
 
 var errForeign = errors.New("outbox: record only in a transaction that Outbox.InTenant runs, for it wakes the drainer after the commit")
 
-// fill completes the event with what the context knows of its caller: tenant, actor and its type, source, request id.
-func fill(ctx context.Context, e audit.Event) audit.Event {
-	c, err := tenant.From(ctx)
-	if err != nil {
+// fill completes the event: the tenant is the transaction's; actor with its type, source and request id are those of the context's caller.
+func (t *transaction) fill(ctx context.Context, e audit.Event) audit.Event {
+	e.TenantID = cmp.Or(e.TenantID, t.tenantID)
+	c, ok := tenant.SignedIn(ctx)
+	if !ok {
 		return e // no caller: whoever records says it all, and what is missing is refused
 	}
 	if e.Actor == "" && e.ActorType == "" {
-		e.Actor, e.ActorType = c.UserID, audit.ActorUser
+		e.Actor, e.ActorType = c.Actor(), audit.ActorUser
 	}
-	e.TenantID = cmp.Or(e.TenantID, c.TenantID)
 	e.Source = cmp.Or(e.Source, audit.SourceGraphQL)
 	e.RequestID = cmp.Or(e.RequestID, c.RequestID)
 	return e

@@ -109,7 +109,6 @@ func TestAnActThatCannotBeRecordedIsNotDone(t *testing.T) {
 		"no actor":         func(e *audit.Event) { e.Actor = "" },
 		"text that is not": func(e *audit.Event) { e.Payload["name"] = "\xff" },
 		"another tenant":   func(e *audit.Event) { e.TenantID = w.globex },
-		"no tenant":        func(e *audit.Event) { e.TenantID = "" },
 	} {
 		e := w.event(w.acme)
 		change(&e)

@@ -18,23 +18,27 @@ import (
 const insert = `insert into audit_outbox (tenant_id, event_id, envelope, mac, body_hash)
 select $2::uuid, $3::uuid, $4::text, $5::bytea, $6::bytea from (select pg_advisory_xact_lock($1::bigint) offset 0) as held`
 
-// Record records what happened, in the transaction that makes it happen. tx is one that InTenant runs. An error must end the transaction.
+// Record records what happened, in its order, in the transaction that makes it happen. tx is one that InTenant runs. An error must end the transaction.
 //
-// What the event leaves empty of tenant, actor (with its type), source and request id is the caller's of the context: its user, by GraphQL.
-func (o *Outbox) Record(ctx context.Context, tx pgx.Tx, e audit.Event) error {
+// An event that says no tenant is of the transaction's. What it leaves empty of actor (with its type), source and request id is the caller's of the
+// context: its user, by GraphQL.
+func (o *Outbox) Record(ctx context.Context, tx pgx.Tx, events ...audit.Event) error {
 	t, ok := tx.(*transaction)
 	if !ok {
 		return errForeign
 	}
-	s, err := o.seal(fill(ctx, e))
-	if err != nil {
-		return err
-	}
-	said := sha256.Sum256(s.text)
-	if _, err = tx.Exec(ctx, insert, lock(s.tenantID), s.tenantID, s.eventID, string(s.text), s.mac, o.bodyHash(said[:])); err == nil {
+	for _, e := range events {
+		s, err := o.seal(t.fill(ctx, e))
+		if err != nil {
+			return err
+		}
+		said := sha256.Sum256(s.text)
+		if _, err := tx.Exec(ctx, insert, lock(s.tenantID), s.tenantID, s.eventID, string(s.text), s.mac, o.bodyHash(said[:])); err != nil {
+			return err
+		}
 		*t.recorded = true
 	}
-	return err
+	return nil
 }
 
 // RecordOnce is Record for callers that try again: they choose the event id and say what they say in bytes of which body is the SHA-256. The
@@ -45,7 +49,7 @@ func (o *Outbox) RecordOnce(ctx context.Context, tx pgx.Tx, e audit.Event, body 
 	if !ok {
 		return "", false, errForeign
 	}
-	s, err := o.seal(fill(ctx, e))
+	s, err := o.seal(t.fill(ctx, e))
 	if err != nil {
 		return "", false, err
 	}
