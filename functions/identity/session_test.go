@@ -152,7 +152,7 @@ func TestAFailedSignInOfNobodyGoesToTheLogOnly(t *testing.T) {
 }
 
 func TestSignOut(t *testing.T) {
-	p := handlertest.New(t)
+	p := handlertest.New(t, "ops@platform.test")
 	w := p.DB.World(t, "acme")
 	member := handlertest.Claims(w, tenant.Member)
 	member["origin_jti"] = "session-1"
@@ -171,6 +171,12 @@ func TestSignOut(t *testing.T) {
 
 	_, err = out(tenant.Claims{"email": "nobody@nowhere.test"})
 	require.Equal(t, fault.Forbidden, err.Type)
+	_, err = out(tenant.Claims{"email": "ops@platform.test"})
+	require.Equal(t, fault.Forbidden, err.Type, "not verified")
+	done, err = out(tenant.Claims{"email": "ops@platform.test", "email_verified": true})
+	require.Nil(t, err)
+	require.True(t, done)
+	require.Equal(t, "sign out ops@platform.test", p.Directory().Told()[1])
 
 	p.Directory().Fail = errors.New("the pool is away")
 	_, err = out(member)
@@ -180,5 +186,5 @@ func TestSignOut(t *testing.T) {
 	p.BreakOutbox(t)
 	_, err = out(member)
 	require.Equal(t, fault.InternalError, err.Type)
-	require.Len(t, p.Directory().Told(), 1)
+	require.Len(t, p.Directory().Told(), 2)
 }

@@ -17,5 +17,6 @@ func DeleteUser(env *handler.Env) lambda.Handler {
 	do := func(ctx context.Context, tx pgx.Tx, caller tenant.Caller, l leaver) (user.User, []audit.Event, error) {
 		return user.Delete(ctx, tx, caller, l.ID, l.Reason)
 	}
-	return handler.Resolver(acting(env.DB(), env.Outbox(), do, env.Identity().Delete))
+	directory := env.Identity()
+	return handler.Resolver(acting(env.DB(), env.Outbox(), do, unlessOperator(env.Operators(), directory.Delete, directory.SignOut)))
 }

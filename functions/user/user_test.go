@@ -34,7 +34,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T) world {
-	p := handlertest.New(t)
+	p := handlertest.New(t, "ops@platform.test")
 	return world{p, p.DB.World(t, "acme")}
 }
 
@@ -240,6 +240,29 @@ func TestLeaving(t *testing.T) {
 				require.Equal(t, u, again)
 			}
 			require.Len(t, w.Recorded(t), 1, "nothing was done")
+		})
+	}
+}
+
+// A platform operator's account is not a tenant's: its owner cannot bring it in, and can only send it out of the tenant.
+func TestAnOperatorsAccountIsNoTenants(t *testing.T) {
+	for function := range leavings {
+		t.Run(function, func(t *testing.T) {
+			w := newWorld(t)
+			for _, address := range []string{"ops@platform.test", "OPS@Platform.test"} {
+				_, err := w.invite(t, w.owner(), address, nil)
+				require.Equal(t, user.ErrTaken, err)
+			}
+			require.Empty(t, w.Recorded(t))
+			require.Empty(t, w.Directory().Told())
+
+			operator := w.owner()
+			operator["email"] = "ops@platform.test"
+			in, err := w.invite(t, operator, "ops@platform.test", nil)
+			require.Nil(t, err)
+			_, err = w.leave(t, function, w.owner(), in.ID, nil)
+			require.Nil(t, err)
+			require.Equal(t, []string{"invite ops@platform.test", "sign out ops@platform.test"}, w.Directory().Told())
 		})
 	}
 }

@@ -139,8 +139,11 @@ func (e *Env) PublicKey() func(ctx context.Context) (*ecdsa.PublicKey, error) {
 	return e.ports.Sign().Public
 }
 
-// Anchoring is how anchors are made. It is settings, not a technology: it needs no word.
-func (e *Env) Anchoring() Anchoring { return e.ports.Anchoring() }
+// Anchoring is how anchors are made (need "anchoring").
+func (e *Env) Anchoring() Anchoring {
+	e.need("anchoring")
+	return e.ports.Anchoring()
+}
 
 // Audit is the write-once bucket, to read and to add to (need "object:audit:append").
 func (e *Env) Audit() *object.Bucket {

@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	cognito "github.com/aws/aws-sdk-go-v2/service/cognitoidentityprovider"
@@ -32,8 +33,13 @@ type Cognito struct {
 	PoolID string          // e.g. us-east-1_a1B2c3D4e. Required
 }
 
+// limit bounds an operation: it is the last step of a transaction that holds its tenant's audit log, where sign-ins are recorded too.
+const limit = 3 * time.Second
+
 // Invite implements Directory.
 func (c Cognito) Invite(ctx context.Context, email string) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	by := []types.DeliveryMediumType{types.DeliveryMediumTypeEmail}
 	_, err := c.Client.AdminCreateUser(ctx, &cognito.AdminCreateUserInput{UserPoolId: &c.PoolID, Username: &email,
 		DesiredDeliveryMediums: by, UserAttributes: []types.AttributeType{
@@ -57,6 +63,8 @@ func (c Cognito) Invite(ctx context.Context, email string) error {
 // Disable implements Directory. The sessions end first: a failure in between leaves a user who signs in again, not one with a session
 // that its next invitation would bring back.
 func (c Cognito) Disable(ctx context.Context, email string) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	if err := c.SignOut(ctx, email); err != nil {
 		return err
 	}
@@ -66,12 +74,16 @@ func (c Cognito) Disable(ctx context.Context, email string) error {
 
 // Delete implements Directory.
 func (c Cognito) Delete(ctx context.Context, email string) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	_, err := c.Client.AdminDeleteUser(ctx, &cognito.AdminDeleteUserInput{UserPoolId: &c.PoolID, Username: &email})
 	return unlessMissing(err)
 }
 
 // SignOut implements Directory.
 func (c Cognito) SignOut(ctx context.Context, email string) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	_, err := c.Client.AdminUserGlobalSignOut(ctx, &cognito.AdminUserGlobalSignOutInput{UserPoolId: &c.PoolID, Username: &email})
 	return unlessMissing(err)
 }

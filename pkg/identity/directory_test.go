@@ -1,8 +1,10 @@
 package identity_test
 
 import (
+	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http/httptest"
 	"testing"
 
@@ -173,4 +175,14 @@ func TestCognitoInvitesAVerifiedAddress(t *testing.T) {
 		var missing *types.ResourceNotFoundException
 		require.True(t, errors.As(operation(), &missing))
 	}
+}
+
+// A transaction waits for the pool, and its tenant's sign-ins for the transaction: a pool that does not answer ends both soon.
+func TestAPoolThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, and nobody answers
+	require.NoError(t, err)
+	defer silent.Close()
+	pool := identity.Cognito{Client: client("http://" + silent.Addr().String()), PoolID: "us-east-1_x"}
+	require.ErrorIs(t, pool.SignOut(context.WithoutCancel(t.Context()), "ada@acme.test"), context.DeadlineExceeded)
 }

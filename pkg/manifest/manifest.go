@@ -48,6 +48,7 @@ var Needs = []string{
 	"audit",                // the emission key: recording audited acts, and checking what was recorded
 	"sign",                 // the anchors' signing key: signing
 	"sign:public",          // its public half
+	"anchoring",            // how anchors are made: ANCHOR_ORIGIN, and those beside it
 	"object:audit:append",  // the write-once bucket: read, and add under a lock
 	"object:audit:read",    // the same: read
 	"object:exports:write", // the exports' bucket

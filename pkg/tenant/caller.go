@@ -89,13 +89,18 @@ func ParseOperators(list string) Operators {
 	return o
 }
 
+// Has reports whether the e-mail address is a platform operator's.
+func (o Operators) Has(email string) bool {
+	return slices.Contains(o, strings.ToLower(email))
+}
+
 // Check is the caller when it is a platform operator: listed, and by a verified e-mail address. Its tenant does not matter.
 func (o Operators) Check(ctx context.Context) (Caller, error) {
 	c, ok := SignedIn(ctx)
 	if !ok {
 		return Caller{}, fault.New(fault.Unauthorized, "no valid token")
 	}
-	if !c.EmailVerified || !slices.Contains(o, strings.ToLower(c.Email)) {
+	if !c.EmailVerified || !o.Has(c.Email) {
 		return Caller{}, fault.New(fault.Forbidden, "this is for platform operators")
 	}
 	return c, nil

@@ -36,6 +36,9 @@ func List(ctx context.Context, q postgres.Querier, after *Cursor, limit int) ([]
 		where $1::text is null or (email collate "C", id) > ($1, $2::uuid) order by email collate "C", id limit $3`, email, id, limit)
 }
 
+// ErrTaken is an address that is no tenant's to invite, without saying why.
+var ErrTaken = fault.Invalid("the e-mail address cannot be invited: it belongs to a user already")
+
 // New is a user to be.
 type New struct {
 	ID    string      // empty: a new one
@@ -53,7 +56,7 @@ func Add(ctx context.Context, tx pgx.Tx, tenantID, by string, n New) (User, []au
 	_, err := tx.Exec(ctx, `insert into users (tenant_id, id, email, role, created_at, updated_at) values ($1, $2, $3, $4, $5, $5)`,
 		tenantID, u.ID, u.Email, u.Role, u.CreatedAt)
 	if postgres.IsUnique(err, "users_email") {
-		return User{}, nil, fault.Invalid("the e-mail address cannot be invited: it belongs to a user already")
+		return User{}, nil, ErrTaken
 	}
 	return u, []audit.Event{u.invitation(by), u.creation()}, err
 }

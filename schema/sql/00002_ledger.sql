@@ -70,6 +70,15 @@ grant insert (tenant_id, event_id, envelope, mac, body_hash), select (tenant_id,
 grant select, update (envelope, state, drained_at, reason) on audit_outbox to agentplatform_ledger;
 grant select (tenant_id, event_id, position, mac, state, created_at, drained_at, reason) on audit_outbox to agentplatform_reader;
 
+-- +goose StatementBegin
+create function refuse_change() returns trigger language plpgsql as $$
+begin
+  raise exception '% is append-only', tg_table_name using errcode = 'insufficient_privilege';
+end $$;
+-- +goose StatementEnd
+-- A row stays when its event is in the chain: an event id is taken for ever.
+create trigger kept before delete or truncate on audit_outbox for each statement execute function refuse_change();
+
 -- ---- The chain
 
 -- One truth: what is hashed is the canonical text; the other columns are for finding, order and constraints, and the verifier holds each
@@ -99,21 +108,15 @@ create policy reader on audit_events for select to agentplatform_reader using (t
 grant select, insert on audit_events to agentplatform_ledger;
 grant select on audit_events to agentplatform_reader;
 
--- +goose StatementBegin
-create function refuse_change() returns trigger language plpgsql as $$
-begin
-  raise exception '% is append-only', tg_table_name using errcode = 'insufficient_privilege';
-end $$;
--- +goose StatementEnd
 create trigger append_only before update or delete or truncate on audit_events for each statement execute function refuse_change();
 
 -- The last event of each tenant's chain, as the drainer left it.
 create table audit_heads (
   tenant_id   uuid not null primary key,
-  length      bigint not null,
+  length      bigint not null check (length >= 1),
   event_hash  text collate "C" not null,
   recorded_at timestamptz not null,
-  beaconed    bigint not null default 0 -- the length that the newest beacon tells
+  beaconed    bigint not null default 0 check (beaconed >= 0) -- the length that the newest beacon tells
 );
 create index audit_heads_unbeaconed on audit_heads (tenant_id) where length > beaconed;
 select protect_tenant('audit_heads');
@@ -121,11 +124,11 @@ select protect_tenant('audit_heads');
 -- The same, as of the newest published anchor, with the state of the tenant's side tree.
 create table audit_anchored_heads (
   tenant_id  uuid not null primary key,
-  length     bigint not null,
+  length     bigint not null check (length >= 1),
   event_hash text collate "C" not null,
   tree       bytea not null, -- compact range over the event hashes
   tree_root  bytea not null, -- its root
-  cadence    bigint not null -- in which it last moved
+  cadence    bigint not null check (cadence >= 1) -- in which it last moved
 );
 select protect_tenant('audit_anchored_heads');
 
@@ -161,13 +164,16 @@ create trigger append_only before delete or truncate on audit_anchors for each s
 -- What the writer knows of itself: one row.
 create table audit_ledger (
   one            boolean primary key default true check (one),
-  open_cadence   bigint not null default 1,
-  beacon_number  bigint not null default 0,
+  open_cadence   bigint not null default 1 check (open_cadence >= 1),
+  beacon_number  bigint not null default 0 check (beacon_number >= 0),
   beacon_sha256  text not null default 'GENESIS', -- of the newest beacon's bytes
   beacon_at      timestamptz,
-  witnessed_size bigint not null default 0        -- of the anchor log, as the witness knows it
+  witnessed_size bigint not null default 0 check (witnessed_size >= 0) -- of the anchor log, as the witness knows it
 );
 insert into audit_ledger default values;
+create trigger kept before delete or truncate on audit_heads for each statement execute function refuse_change();
+create trigger kept before delete or truncate on audit_anchored_heads for each statement execute function refuse_change();
+create trigger kept before insert or delete or truncate on audit_ledger for each statement execute function refuse_change();
 
 create policy ledger on audit_heads to agentplatform_ledger using (true) with check (true);
 create policy reader on audit_heads for select to agentplatform_reader using (true);
@@ -209,7 +215,7 @@ create policy lookup on export_jobs for select to agentplatform_lookup using (tr
 create index export_jobs_by_time on export_jobs (requested_at desc, id desc);
 create index export_jobs_by_operator on export_jobs (requested_by, requested_at);
 create index export_jobs_due on export_jobs (requested_at) where status in ('Queued', 'Running');
-grant select, insert, update on export_jobs to agentplatform_app;
+grant select, insert, update (status, started_at, finished_at, lease_until, attempts, progress, rows, bytes, sha256, error) on export_jobs to agentplatform_app;
 grant select on export_jobs to agentplatform_reader;
 grant select (requested_by, requested_at) on export_jobs to agentplatform_lookup;
 
