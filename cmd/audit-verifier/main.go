@@ -21,6 +21,8 @@ const (
 	unfinished = 2 // it could not be finished, or was not understood
 )
 
+const exitCodes = "Exit codes: 0 everything was verified, 1 something was found, 2 it could not be finished."
+
 // errFound ends a command that has told what it found.
 var errFound = errors.New("found")
 
@@ -59,7 +61,7 @@ func command() *cobra.Command {
 read-only credentials for that bucket and the database, and trusts neither. It also builds proofs
 of single events, which anybody can check offline.
 
-Exit codes: 0 everything was verified, 1 something was found, 2 it could not be finished.`,
+` + exitCodes,
 		Version:           version(),
 		SilenceUsage:      true,
 		SilenceErrors:     true,

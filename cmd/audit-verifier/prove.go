@@ -23,7 +23,9 @@ func proveCommand() *cobra.Command {
 		Use:   "prove EVENT",
 		Short: "Write a proof file of one event",
 		Long: `Writes a file that proves one anchored event to whoever has the log's public key: the event, the hashes that
-lead it to a signed checkpoint, and nothing of other tenants. Bucket and database are found as for verify.`,
+lead it to a signed checkpoint, and nothing of other tenants. Bucket and database are found as for verify.
+
+Exit codes: 0 the proof is written, 2 it is not: there is no such event, no anchor covers it yet, or it could not be read.`,
 		Example: "  audit-verifier prove 0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b -o event.proof.json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -64,7 +66,9 @@ func checkCommand() *cobra.Command {
 		Use:   "check FILE --public-key KEY",
 		Short: "Check a proof file, offline",
 		Long: `Checks a proof file with nothing but the log's public key: neither network nor database is used. "-" is standard
-input. With --witness-key, each of these witnesses must have cosigned.`,
+input. With --witness-key, each of these witnesses must have cosigned.
+
+Exit codes: 0 the event is proven, 1 it is not, 2 it could not be checked.`,
 		Example: "  audit-verifier check event.proof.json --public-key anchor-key.pub.pem --origin acme/audit",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -181,8 +185,12 @@ func exportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export FILE --public-key KEY",
 		Short: "Check an exported file against its signed manifest, offline",
-		Long:  "Checks an exported file with nothing but its manifest and the log's public key: signature, length, hash and number of rows.",
-		Args:  cobra.ExactArgs(1),
+		Long: `Checks an exported file with nothing but its manifest and the log's public key: signature, length, hash and
+number of rows. Neither network nor database is used.
+
+` + exitCodes,
+		Example: "  audit-verifier export export.csv --public-key anchor-key.pub.pem",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if manifest == "" {
 				manifest = anchor.ManifestKey(args[0])

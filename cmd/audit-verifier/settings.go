@@ -187,7 +187,10 @@ func (d *days) Set(s string) error {
 func (d *days) Type() string { return "duration" }
 
 func (d *days) String() string {
-	if d.Duration > 0 && d.Duration%(24*time.Hour) == 0 {
+	switch {
+	case d.Duration == 0:
+		return "0"
+	case d.Duration%(24*time.Hour) == 0:
 		return fmt.Sprintf("%dd", d.Duration/(24*time.Hour))
 	}
 	return d.Duration.String()

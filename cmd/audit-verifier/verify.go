@@ -45,7 +45,9 @@ name, and the listing and the anchors in any case.
 
 The database is read by DATABASE_URL, the role agentplatform_reader suffices. The bucket is read by
 the usual AWS settings: AWS_REGION, AWS_PROFILE, AWS_ACCESS_KEY_ID, …, and AWS_ENDPOINT_URL_S3 for
-another S3 than Amazon's. The credentials need to list versions, read objects, and read retention.`,
+another S3 than Amazon's. The credentials need to list versions, read objects, and read retention.
+
+` + exitCodes,
 		Example: `  audit-verifier verify --bucket acme-audit --public-key anchor-key.pub.pem --origin acme/audit
   audit-verifier verify --bucket acme-audit --since 2026-01-01 --json
   audit-verifier verify --bucket acme-audit --incremental --witness-key witness.vkey`,
@@ -67,7 +69,7 @@ another S3 than Amazon's. The credentials need to list versions, read objects, a
 	f.StringVar(&v.state, "state", "", "`file` in which --incremental remembers; default: in the user's cache folder, by bucket")
 	f.Var(&v.floor, "retention-floor", "how long after its writing each object must be locked, such as 365d")
 	f.StringVar(&v.receipts, "receipts", "", "`file` of receipts, one {\"event_id\":…,\"receipt\":…} a line: each event must be in the log")
-	f.StringVar(&v.receiptKey, "receipt-key", "", "`file` with the emission key (AUDIT_EMISSION_KEY of the platform): receipts are computed again")
+	f.StringVar(&v.receiptKey, "receipt-key", "", "`file` with the emission key (AUDIT_EMISSION_KEY of the platform): every MAC and receipt is computed again")
 	f.Uint64Var(&v.maxUnwitnessed, "max-unwitnessed", 0, "`number` of newest anchors that may be without the witnesses' cosignatures")
 	f.Var(&v.maxLateness, "max-lateness", "how old the newest anchor's window may be; default two and a half cadences")
 	f.Var(&v.beaconLag, "max-beacon-lag", "how old an event may be that neither anchor nor beacon tells of")
@@ -85,6 +87,9 @@ func (v *verifying) run(c *cobra.Command) error {
 	cfg.Progress = progress.show()
 	report, err := verify.Run(ctx, cfg)
 	progress.end()
+	if report.StartedAt.IsZero() {
+		return err // the settings contradict each other: there is nothing to report
+	}
 	if v.json {
 		out := json.NewEncoder(c.OutOrStdout())
 		out.SetEscapeHTML(false)

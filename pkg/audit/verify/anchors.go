@@ -145,11 +145,8 @@ func (p *anchorPass) visit(n uint64, f fetched) {
 		}
 	}
 	c := cadence{recorded: microsOf(a.Header.RecordedAt.Time), modified: f.modified, sha256: sum, header: a.HeaderSHA256, windowTo: a.Header.Window.To.Time, usable: true}
-	if b := a.Header.Backfill; b != nil {
-		c.backfill = b.To.Sub(b.From.Time)
-		if n > p.lo {
-			p.found.notice("%s is a backfill: no anchor was made from %s to %s, this one covers it", anchor.CadenceID(n), b.From, b.To)
-		}
+	if b := a.Header.Backfill; b != nil && n > p.lo {
+		p.found.notice("%s is a backfill: no anchor was made from %s to %s, this one covers it", anchor.CadenceID(n), b.From, b.To)
 	}
 	switch {
 	case isBase:
@@ -184,17 +181,17 @@ func (p *anchorPass) times(h anchor.Header, fail func(Class, string, ...any)) {
 	}
 }
 
-// clock holds the writer's time to the storage's. An anchor may be written late if the bucket could not be reached: then the next one is a backfill,
-// recorded after that.
+// clock holds the writer's time to the storage's. An anchor may be written late, if the key or the bucket could not be reached after its cadence was closed: then
+// no other cadence was closed meanwhile, and the next one was only after that. So at most one cadence's time is ever the writer's word alone.
 func (p *anchorPass) clock(n uint64, h anchor.Header, f fetched) {
 	if p.cfg.ClockTolerance < 0 || n <= p.lo {
 		return
 	}
 	if p.late != nil {
-		if h.Backfill == nil || h.RecordedAt.Add(p.cfg.ClockTolerance).Before(p.lateAt) {
+		if h.RecordedAt.Add(p.cfg.ClockTolerance).Before(p.lateAt) {
 			p.found.add(*p.late)
 		} else {
-			p.found.notice("%s: %s; the backfill after it covers that time", p.late.Key, p.late.Detail)
+			p.found.notice("%s: %s; the next one was closed after that and covers the time", p.late.Key, p.late.Detail)
 		}
 		p.late = nil
 	}
@@ -266,6 +263,6 @@ func (p *anchorPass) end() {
 	if p.now.Sub(p.lateAt) > 2*p.length {
 		p.found.add(*p.late)
 	} else {
-		p.found.notice("%s: %s; the next anchor must be a backfill that covers that time", p.late.Key, p.late.Detail)
+		p.found.notice("%s: %s; the next anchor must cover that time", p.late.Key, p.late.Detail)
 	}
 }

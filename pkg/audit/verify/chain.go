@@ -30,11 +30,13 @@ type walk struct {
 	text        []byte // what is hashed
 	seen        uint64 // events that the progress does not know of yet
 	ended       []ended
+	asking      bool // there are so many doubts that they are to be settled
 }
 
 // link is where a chain has been read to.
 type link struct {
 	id       uuid
+	name     string  // id as texts have it
 	known    *tenant // nil: no anchor knows it
 	base     entry
 	length   uint64
@@ -117,7 +119,7 @@ func (w *walk) count() {
 func (w *walk) start(id uuid) {
 	w.passed(id)
 	w.begun = true
-	w.link = link{id: id, prev: w.link.prev[:0], known: w.h.tenant(id), first: math.MaxInt64, recorded: math.MinInt64}
+	w.link = link{id: id, name: id.String(), prev: w.link.prev[:0], known: w.h.tenant(id), first: math.MaxInt64, recorded: math.MinInt64}
 	l := &w.link
 	if l.known != nil {
 		l.base = l.known.base

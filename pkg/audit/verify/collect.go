@@ -107,11 +107,11 @@ func group(c Class) int {
 
 func rank(c Class) int { return slices.Index(groups[min(group(c), len(groups)-1)], c) }
 
-// inOrder is the order of a report: section; in it by key of the object, tenant, position, cadence. What names an event comes before what names none.
+// inOrder is the order of a report: section; in it by key of the object, tenant, position; of one position, what the write-once log has there comes first.
 func inOrder(a, b Finding) int {
 	last := func(position uint64) uint64 { return position - 1 } // a finding of a whole chain comes behind those of its events
 	return cmp.Or(cmp.Compare(group(a.Class), group(b.Class)), cmp.Compare(a.Key, b.Key), cmp.Compare(a.TenantID, b.TenantID),
-		cmp.Compare(last(a.Position), last(b.Position)), cmp.Compare(a.Cadence, b.Cadence), cmp.Compare(rank(a.Class), rank(b.Class)), cmp.Compare(a.Detail, b.Detail))
+		cmp.Compare(last(a.Position), last(b.Position)), cmp.Compare(rank(a.Class), rank(b.Class)), cmp.Compare(a.Cadence, b.Cadence), cmp.Compare(a.Detail, b.Detail))
 }
 
 // dropped counts a finding that is not listed.

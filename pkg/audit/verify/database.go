@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,9 +10,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 )
 
 const (
+	received     = 128 << 10 // bytes of a connection's buffer
 	connectLimit = 15 * time.Second
 	closeLimit   = 5 * time.Second
 )
@@ -36,9 +39,12 @@ func openDatabase(ctx context.Context, url string, patience time.Duration) (*dat
 	if err != nil {
 		return nil, errors.New("the database's connection URL cannot be parsed") // pgx's error quotes it, with the password
 	}
-	config.ConnectTimeout = connectLimit
+	config.ConnectTimeout = min(connectLimit, patience)
 	config.RuntimeParams["application_name"] = "audit-verifier"
 	config.RuntimeParams["timezone"] = "UTC"
+	config.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
+		return pgproto3.NewFrontend(bufio.NewReaderSize(r, received), w) // which by itself asks the kernel for 8 KiB at a time
+	}
 	db := &database{config: config, patience: patience}
 	if db.leader, err = db.session(ctx); err != nil {
 		return nil, err

@@ -47,7 +47,6 @@ func (t *trail) add(cadence uint64, e entry, withRoot bool) {
 type cadence struct {
 	recorded       micros
 	modified       time.Time
-	backfill       time.Duration
 	sha256, header merkle.Hash
 	windowTo       time.Time
 	usable         bool // it was read, and is an anchor: chains are held to it

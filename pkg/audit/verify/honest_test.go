@@ -3,6 +3,7 @@ package verify_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,6 +40,36 @@ func TestTimesThatAnEmitterMaySay(t *testing.T) {
 	}
 }
 
+// The drainer is out of order for hours, and events wait. When they came into the outbox tells what the emitter may say of them.
+func TestALongWaitInTheOutbox(t *testing.T) {
+	for name, c := range map[string]struct {
+		occurred time.Duration
+		found    bool
+	}{
+		"as old as the API takes it": {-24*time.Hour + time.Second, false},
+		"older":                      {-24*time.Hour - 2*time.Minute, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := empty(t, 1)
+			w.offset = 0 // the database says when a row came
+			e := audit.Event{EventID: ident.New(), TenantID: w.tenants[0], Actor: "runtime", ActorType: audit.ActorAgent, Source: audit.SourceRuntime, Type: audit.AgentCreated,
+				OccurredAt: ident.Time{Time: w.now().Add(c.occurred)}, Payload: map[string]any{"agentId": "a"}}
+			require.NoError(t, w.box.InTenant(t.Context(), w.db.App, e.TenantID, func(tx pgx.Tx) error { return w.box.Record(t.Context(), tx, e) }))
+			w.offset += 3 * time.Hour
+			w.drain()
+			w.anchor()
+			r := w.verify()
+			if c.found {
+				requireFound(t, r, verify.Finding{Class: verify.OccurredAt, EventID: e.EventID, Position: 1})
+				require.Len(t, r.Findings, 1)
+				return
+			}
+			requireClean(t, r)
+			require.Contains(t, strings.Join(r.Notices, "\n"), "1 events occurred more than 24h0m0s before they were recorded")
+		})
+	}
+}
+
 // unsigned is a signer that is out of order.
 type unsigned struct {
 	sign.Signer
@@ -52,10 +83,16 @@ func (u *unsigned) Sign(ctx context.Context, digest [32]byte) ([]byte, error) {
 	return u.Signer.Sign(ctx, digest)
 }
 
-// The bucket can be read, and nothing can be signed or put for two hours: one anchor is late, the next is a backfill that covers the time. No finding.
+// The bucket can be read, and nothing can be signed or put for a while: one anchor is late, the next covers the time, as a backfill if it was long. No finding.
 func TestAnOutageOfTheKey(t *testing.T) {
+	for _, d := range []time.Duration{2 * time.Hour, interval + time.Minute} {
+		t.Run(d.String(), func(t *testing.T) { outage(t, d) })
+	}
+}
+
+func outage(t *testing.T, d time.Duration) {
 	w := empty(t, 1)
-	w.offset = -2 * time.Hour
+	w.offset = -d
 	key := &unsigned{w.signer, true}
 	l := ledger.New(ledger.Config{DB: w.db.Open(t, w.db.LedgerURL), Bucket: w.bucket, Signer: key, Key: emission, Origin: origin, Interval: interval, BeaconEvery: -1, Now: w.now})
 	for w.offset < 0 {
@@ -68,6 +105,6 @@ func TestAnOutageOfTheKey(t *testing.T) {
 	require.NoError(t, l.Drain(t.Context()))
 	require.NoError(t, l.PublishAnchor(t.Context()))
 	r := w.verify(func(c *verify.Config) { c.ClockTolerance = 0 })
-	t.Log(r.Notices)
 	requireClean(t, r)
+	require.Contains(t, strings.Join(r.Notices, "\n"), "the next one was closed after that and covers the time")
 }

@@ -166,12 +166,17 @@ func (r *run) lines(ctx context.Context, f fetched, line func([]byte) error) err
 	}
 	ctx, w := watched(ctx, "the bucket", r.cfg.Patience)
 	defer w.end()
-	body, _, err := r.cfg.Bucket.Open(ctx, f.key, f.version)
+	body, size, err := r.cfg.Bucket.Open(ctx, f.key, f.version)
+	if isMissing(err) {
+		r.vanished(f.stored)
+		return nil
+	}
 	if err != nil {
 		return cause(ctx, err)
 	}
 	defer body.Close()
-	in := bufio.NewReaderSize(&lively{body, w}, 256<<10)
+	r.sized(f.stored, size)
+	in := bufio.NewReaderSize(&lively{&content{body, min(f.size, size)}, w}, 256<<10)
 	var long []byte // a line that does not fit
 	for {
 		piece, err := in.ReadSlice('\n')

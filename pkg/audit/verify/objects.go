@@ -87,7 +87,7 @@ const (
 )
 
 const (
-	budget = 32 << 20 // bytes of objects that are held at a time
+	budget = 16 << 20 // bytes of objects that are held at a time
 	large  = 4 << 20  // bytes from which an object is streamed
 )
 
@@ -168,7 +168,7 @@ func (r *run) get(ctx context.Context, f *fetched, want wanted) error {
 	body, size, err := r.cfg.Bucket.Open(ctx, f.key, f.version)
 	if isMissing(err) {
 		f.gone = true
-		r.found.add(Finding{Class: ObjectChanged, Key: f.key, Detail: "listed, but it cannot be read"})
+		r.vanished(f.stored)
 		return nil
 	}
 	if err != nil {
@@ -181,10 +181,18 @@ func (r *run) get(ctx context.Context, f *fetched, want wanted) error {
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 		return cause(ctx, err)
 	}
-	if int64(n) != f.size || size != f.size {
-		r.found.add(Finding{Class: ObjectChanged, Key: f.key, Detail: fmt.Sprintf("%d bytes are listed, %d are read", f.size, size)})
-	}
+	r.sized(f.stored, size)
 	return nil
+}
+
+func (r *run) vanished(s stored) {
+	r.found.add(Finding{Class: ObjectChanged, Key: s.key, Detail: "listed, but it cannot be read"})
+}
+
+func (r *run) sized(s stored, size int64) {
+	if size != s.size {
+		r.found.add(Finding{Class: ObjectChanged, Key: s.key, Detail: fmt.Sprintf("%d bytes are listed, %d are read", s.size, size)})
+	}
 }
 
 // checkLock holds an object's lock to the floor, counted from when the storage says it was written.
@@ -216,6 +224,24 @@ func isMissing(err error) bool {
 	return errors.As(err, &f) && f.Type == fault.NotFound
 }
 
+// content is the size bytes of an object, and then the end. What the client says behind them of a checksum is not waited for: it would be an error of the run, where
+// the hashes of the log are the judge.
+type content struct {
+	io.Reader
+	left int64
+}
+
+func (c *content) Read(p []byte) (int, error) {
+	if c.left <= 0 {
+		return 0, io.EOF
+	}
+	n, err := c.Reader.Read(p[:min(int64(len(p)), c.left)])
+	if c.left -= int64(n); c.left <= 0 {
+		err = nil
+	}
+	return n, err
+}
+
 // lively wakes the watch with every byte that comes.
 type lively struct {
 	io.Reader
@@ -237,7 +263,11 @@ func (b *buffers) get(n int) []byte {
 	if buf, ok := b.pool.Get().(*[]byte); ok && cap(*buf) >= n {
 		return (*buf)[:n]
 	}
-	return make([]byte, n, max(n, 4<<10))
+	const step = 32 << 10 // sizes differ a little: the next one shall fit
+	if n <= step/8 {
+		return make([]byte, n, step/8)
+	}
+	return make([]byte, n, (n+step-1)/step*step)
 }
 
 func (b *buffers) put(buf []byte) {

@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -110,6 +111,13 @@ func (r *run) checkUnique(ctx context.Context, s *session) error {
 			r.found.dropped()
 		}
 	})
+	if err == nil && r.memory != nil {
+		err = r.usedBefore(ctx, s, func(id uuid) {
+			if len(twice) < lostListed && !slices.Contains(twice, id) {
+				twice = append(twice, id)
+			}
+		})
+	}
 	if err != nil {
 		return err
 	}
@@ -119,6 +127,32 @@ func (r *run) checkUnique(ctx context.Context, s *session) error {
 		}
 	}
 	return nil
+}
+
+// usedBefore finds ids among those of this run that are also those of events which an earlier run read.
+func (r *run) usedBefore(ctx context.Context, s *session, found func(uuid)) error {
+	const atOnce = 4000
+	var some []string
+	ask := func() error {
+		err := s.rows(ctx, `select e.event_id from unnest($1::uuid[]) i (id) join audit_events e on e.event_id = i.id group by 1 having count(*) > 1`, []any{some}, func(rows pgx.Rows) error {
+			var id uuid
+			err := rows.Scan((*[16]byte)(&id))
+			found(id)
+			return err
+		})
+		some = some[:0]
+		return err
+	}
+	err := r.ids.each(func(id uuid) error {
+		if some = append(some, id.String()); len(some) < atOnce {
+			return nil
+		}
+		return ask()
+	})
+	if err == nil && len(some) > 0 {
+		err = ask()
+	}
+	return err
 }
 
 func (r *run) nameTwice(ctx context.Context, s *session, id uuid) error {

@@ -180,7 +180,14 @@ func (r *run) walk(h *history, ids *idRun, s span) *walk {
 
 // walkSpan reads the span's rows.
 func (r *run) walkSpan(ctx context.Context, s *session, w *walk, part span) error {
-	if err := s.copyOut(ctx, r.query(w.h, part), &binaryCopy{row: w.take}); err != nil {
+	take := func(fields [][]byte) error {
+		if err := w.take(fields); err != nil || !w.asking {
+			return err
+		}
+		w.asking = false
+		return r.settle(ctx, doubtsAtOnce)
+	}
+	if err := s.copyOut(ctx, r.query(w.h, part), &binaryCopy{row: take}); err != nil {
 		return err
 	}
 	w.finish()

@@ -22,6 +22,7 @@ type run struct {
 	buffers   *buffers
 	db        *database // nil: none
 	ids       *idSet
+	doubts    *doubts // nil: nobody asks
 	open      uint64  // number of the newest cadence that an event may be of
 	memory    *memory // of an earlier run; nil: a full run
 }
@@ -48,7 +49,7 @@ func (t *tally) progress() Progress {
 // silent is the run, to look at something once more: its findings go nowhere.
 func (r *run) silent() *run {
 	quiet := *r
-	quiet.found, quiet.tally, quiet.retention = &collector{limit: 1}, &tally{}, false
+	quiet.found, quiet.tally, quiet.doubts, quiet.retention = &collector{limit: 1}, &tally{}, nil, false
 	return &quiet
 }
 
@@ -130,6 +131,7 @@ func (r *run) readAll(ctx context.Context, h *history, list []numbered, l ledger
 	}
 	if r.chains && r.db != nil {
 		r.tally.totalEvents.Store(total(h))
+		r.doubts = &doubts{}
 		g.Go(func() (err error) {
 			chains, err = r.walkAll(ctx2, h)
 			return err
@@ -172,6 +174,12 @@ func total(h *history) (events uint64) {
 func (r *run) together(ctx context.Context, h *history, list []numbered, l ledger, b *beacons, chains []ended, diverged []uuid, outbox idSum, rows uint64) error {
 	r.step("comparing")
 	s := r.db.leader
+	if err := r.settle(ctx, 1); err != nil {
+		return err
+	}
+	if n := r.doubts.waited; n > 0 {
+		r.found.notice("%d events occurred more than %s before they were recorded: the API took them in time, then they waited in the outbox for the drainer", n, r.cfg.MaxEventAge)
+	}
 	if err := r.compareAnchors(ctx, s, h); err != nil {
 		return err
 	}

@@ -47,11 +47,11 @@ func (w *world) restore() {
 		all = append(all, "delete from "+table, "insert into "+table+" ("+columns+") overriding system value select "+columns+" from backup_"+table)
 	}
 	w.super(strings.Join(all, ";"))
-	w.super("create unique index if not exists audit_events_pkey on audit_events (tenant_id, chain_position)")
-	if w.hidden {
-		w.super("reindex table audit_events")
+	if w.hidden { // connections may still hold that the table is without the index; that one goes is told to all
+		w.super("drop index audit_events_pkey")
 		w.hidden = false
 	}
+	w.super("create unique index if not exists audit_events_pkey on audit_events (tenant_id, chain_position)")
 	if !w.touched {
 		return
 	}
@@ -277,9 +277,7 @@ func TestWhatIsFound(t *testing.T) {
 		"delete marker":            {func() { w.deleteKey(log2) }, []verify.Finding{{Class: verify.ObjectHidden, Key: log2}}, nil},
 		"stray object":             {func() { w.put("anchors/notes.txt", "x"); w.put("heads/x", "x"); w.put("events/x", "x") }, []verify.Finding{{Class: verify.ObjectUnexpected, Key: "anchors/notes.txt"}, {Class: verify.ObjectUnexpected, Key: "heads/x"}, {Class: verify.ObjectUnexpected, Key: "events/x"}}, nil},
 		"lock that can be lifted":  {func() { w.attribute(log2, "object-retention", func(v map[string]any) { v["Mode"] = "GOVERNANCE" }) }, []verify.Finding{{Class: verify.LockMode, Key: log2}}, nil},
-		"no lock": {func() {
-			require.NoError(t, os.Remove(filepath.Join(w.dir, "meta", name, anchor.BeaconKey(2), "meta", "object-retention")))
-		}, []verify.Finding{{Class: verify.LockMode, Key: anchor.BeaconKey(2)}}, nil},
+		"no lock":                  {func() { w.unlock(anchor.BeaconKey(2)) }, []verify.Finding{{Class: verify.LockMode, Key: anchor.BeaconKey(2)}}, nil},
 		"lock too short": {func() {
 			w.attribute(anchor.Key(1), "object-retention", func(v map[string]any) { v["RetainUntilDate"] = time.Now().Add(24 * time.Hour) })
 		}, []verify.Finding{{Class: verify.Retention, Key: anchor.Key(1)}}, nil},

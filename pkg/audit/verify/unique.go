@@ -77,11 +77,7 @@ func (r *idRun) count(id uuid) {
 // flush writes a sorted run.
 func (r *idRun) flush() error {
 	slices.SortFunc(r.ids, compareIDs)
-	text := make([]byte, 0, len(r.ids)*16)
-	for _, id := range r.ids {
-		text = append(text, id[:]...)
-	}
-	s := r.set
+	s, length := r.set, int64(len(r.ids)*16)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.file == nil {
@@ -92,11 +88,15 @@ func (r *idRun) flush() error {
 		s.file = file
 		_ = os.Remove(file.Name()) // it goes when it is closed, also by a kill
 	}
-	if _, err := s.file.WriteAt(text, s.size); err != nil {
+	out := bufio.NewWriterSize(io.NewOffsetWriter(s.file, s.size), 64<<10)
+	for i := range r.ids {
+		_, _ = out.Write(r.ids[i][:]) // Flush gives the error
+	}
+	if err := out.Flush(); err != nil {
 		return fmt.Errorf("verify: ids: %w", err)
 	}
-	s.runs = append(s.runs, section{s.size, int64(len(text))})
-	s.size += int64(len(text))
+	s.runs = append(s.runs, section{s.size, length})
+	s.size += length
 	r.ids = r.ids[:0]
 	return nil
 }
@@ -136,6 +136,20 @@ func (s *idSet) close() {
 
 // duplicates calls found for each id that was added more than once.
 func (s *idSet) duplicates(found func(id uuid)) error {
+	var last uuid
+	times := 0
+	return s.each(func(id uuid) error {
+		if times == 0 || id != last {
+			last, times = id, 1
+		} else if times++; times == 2 {
+			found(id)
+		}
+		return nil
+	})
+}
+
+// each calls visit for all ids, equal ones in a row.
+func (s *idSet) each(visit func(id uuid) error) error {
 	var m merge
 	for _, run := range s.held {
 		m = append(m, &source{ids: run})
@@ -145,15 +159,10 @@ func (s *idSet) duplicates(found func(id uuid)) error {
 	}
 	m = slices.DeleteFunc(m, func(s *source) bool { return !s.advance() })
 	heap.Init(&m)
-	var last uuid
-	for times := 0; len(m) > 0; {
+	for len(m) > 0 {
 		top := m[0]
-		if times > 0 && top.id == last {
-			if times++; times == 2 {
-				found(last)
-			}
-		} else {
-			last, times = top.id, 1
+		if err := visit(top.id); err != nil {
+			return err
 		}
 		switch more := top.advance(); {
 		case more:

@@ -18,7 +18,6 @@ import (
 
 	"github.com/agentplatform/agentplatform/pkg/audit/anchor"
 	"github.com/agentplatform/agentplatform/pkg/audit/canonical"
-	"github.com/agentplatform/agentplatform/pkg/audit/merkle"
 	"github.com/agentplatform/agentplatform/pkg/ident"
 )
 
@@ -121,7 +120,7 @@ func TestExports(t *testing.T) {
 	keys := []anchor.Verifier{mine}
 	sealed := func(format, file string, rows uint64) []byte {
 		m, err := anchor.SealManifest(t.Context(), anchor.Manifest{Bytes: uint64(len(file)), CreatedAt: ident.Time{Time: time.Unix(0, 0)}, Filter: canonical.Raw("{}"), Format: format,
-			JobID: ident.New(), Key: "x", Rows: rows, SHA256: merkle.Hash(sha256.Sum256([]byte(file)))}, key{private})
+			JobID: ident.New(), Key: "x", Rows: rows, SHA256: sha256.Sum256([]byte(file))}, key{private})
 		require.NoError(t, err)
 		return m
 	}

@@ -49,8 +49,8 @@ type Config struct {
 	MaxLateness    time.Duration // how old the end of the newest anchor's window may be; default two and a half cadences, at least 2 cadences + 30 s
 	MaxBeaconLag   time.Duration // how old an event may be that no beacon tells of; default 2 minutes, negative: not checked
 	MaxOutboxAge   time.Duration // how long a row may be pending in the outbox without a notice; default 10 minutes
-	MaxEventAge    time.Duration // how long before its recording an event may have occurred, a backfill added; default 24 hours
-	MaxEventAhead  time.Duration // how long after its recording an event may say it occurred; default 5 minutes
+	MaxEventAge    time.Duration // how long before it came into the outbox an event may have occurred; default 24 hours, as the API accepts it
+	MaxEventAhead  time.Duration // how long after its recording an event may say it occurred; default 5 minutes, as the API accepts it; a minute is added for the clocks
 	ClockTolerance time.Duration // how far the writer's clock may be from the storage's; default 15 minutes, negative: not checked
 
 	MaxFindings int           // how many findings are listed; default 1,000
