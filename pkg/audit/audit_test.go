@@ -5,7 +5,10 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -267,4 +270,22 @@ func TestEveryTypeHasARule(t *testing.T) {
 		}
 	}
 	require.False(t, Type("agent.renamed").Recorded() || Type("agent.renamed").Reserved())
+}
+
+// The API's document tells, for each type that is recorded, what of its payload is kept; and names the reserved ones.
+func TestTheDocumentTellsWhatIsKept(t *testing.T) {
+	document, err := os.ReadFile("../../docs/api.md")
+	require.NoError(t, err)
+	told := map[Type][]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| (`[a-z_]+\\..*?) \\| (.*) \\|$").FindAllStringSubmatch(string(document), -1) {
+		for _, name := range strings.Split(row[1], ", ") {
+			told[Type(strings.Trim(name, "`"))] = slices.Sorted(slices.Values(strings.Split(row[2], ", ")))
+		}
+	}
+	for _, typ := range Types() {
+		if typ.Recorded() {
+			require.Equal(t, typ.Fields(), told[typ], typ)
+		}
+		require.Contains(t, string(document), "`"+string(typ)+"`")
+	}
 }

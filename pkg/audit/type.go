@@ -76,6 +76,9 @@ var rules = map[Type]rule{
 // Types are all types, recorded and reserved, in the order of their names.
 func Types() []Type { return slices.Sorted(maps.Keys(rules)) }
 
+// Fields are the payload's fields that are kept, in the order of their names.
+func (t Type) Fields() []string { return slices.Sorted(maps.Keys(rules[t])) }
+
 // Recorded reports whether events of this type are recorded.
 func (t Type) Recorded() bool { return len(rules[t]) > 0 }
 
