@@ -59,7 +59,7 @@ func TestToolServersAreRecorded(t *testing.T) {
 		require.Contains(t, url, "https://mcp.example.test/sse?tenant=7")
 		require.NotContains(t, url, "hunter2", "what gives access is not for the log")
 		delete(e.Payload, "url")
-		require.Equal(t, []string{w.TenantID, w.UserID, "mcp", s.ID}, []string{e.TenantID, e.Actor, e.ResourceType, e.ResourceID})
+		require.Equal(t, []string{w.TenantID, w.UserID, "tool_server", s.ID}, []string{e.TenantID, e.Actor, e.ResourceType, e.ResourceID})
 	}
 	require.Equal(t, args{"mcpId": s.ID, "scopes": []any{"read:issues", "write:issues"}}, recorded[0].Payload)
 	require.Equal(t, args{"mcpId": s.ID}, recorded[1].Payload)

@@ -82,7 +82,7 @@ func RemoveServer(ctx context.Context, tx pgx.Tx, id string) (Server, []audit.Ev
 
 func (s Server) event(t audit.Type, payload map[string]any) audit.Event {
 	payload["mcpId"], payload["url"] = s.ID, s.URL
-	return audit.Event{Type: t, ResourceType: "mcp", ResourceID: s.ID, Payload: payload}
+	return audit.Event{Type: t, ResourceType: "tool_server", ResourceID: s.ID, Payload: payload}
 }
 
 var (

@@ -27,6 +27,8 @@ func TestInvitedUser(t *testing.T) {
 	require.Contains(t, refused.problem(), "403 Forbidden")
 	renewable, err := signIn()
 	require.NoError(t, err)
+	_, err = p.signInErr("USER_PASSWORD_AUTH", map[string]string{"USERNAME": carol, "PASSWORD": "wrong"})
+	require.ErrorContains(t, err, "NotAuthorizedException")
 
 	alice.query(t, `mutation ($id: ID!) { disableUser(id: $id, reason: "on leave") { status } }`, vars{"id": id})
 	_, err = signIn()
@@ -48,7 +50,7 @@ func TestInvitedUser(t *testing.T) {
 	for _, want := range []struct {
 		eventType string
 		count     int
-	}{{"user.invited", 2}, {"user.created", 1}, {"user.disabled", 1}, {"user.deleted", 1}} {
+	}{{"user.invited", 2}, {"user.created", 1}, {"user.disabled", 1}, {"user.deleted", 1}, {"auth.signin.failure", 2}} {
 		require.NoError(t, until(func() (bool, error) {
 			var page struct {
 				ComplianceEvents struct{ Items []struct{ ResourceID string } }

@@ -77,10 +77,10 @@ func (l *large) prove(position uint64) ([]byte, error) {
 		Header: l.anchor.Header, Checkpoint: l.anchor.Checkpoint}.Build()
 }
 
-// TestProofSize: at most 2,048 bytes beyond the event for a million events of a thousand tenants, a day and a year
-// after the first anchor.
+// TestProofSize: at most 2,048 bytes beyond the event for a million events of a thousand tenants, a day and a year after the first anchor; and at most 2,304
+// where the path in the log is longest, while no later anchor is there to be chosen (package proof).
 func TestProofSize(t *testing.T) {
-	for n, most := range map[uint64]int{96: 2048, 35_000: 2048} {
+	for n, most := range map[uint64]int{96: 2048, 35_000: 2048, 8_192: 2304, 32_768: 2304, 65_536: 2304, 65_537: 2048} {
 		l := newLarge(t, n)
 		file, err := l.prove(500)
 		require.NoError(t, err)

@@ -111,7 +111,7 @@ func TestOneAndBack(t *testing.T) {
 	acme, globex := db.Tenant(t, "acme"), db.Tenant(t, "globex")
 	log := trailtest.New(t, db)
 	said := audit.Event{TenantID: acme, OccurredAt: at(1), Actor: "a \"quoted\" actor,\tü", ActorType: audit.ActorAgent, Source: audit.SourceRuntime,
-		Type: audit.ToolServerAdded, ResourceType: "mcp", ResourceID: "r", ThreadID: ident.New(), AgentID: ident.New(), RequestID: "req",
+		Type: audit.ToolServerAdded, ResourceType: "tool_server", ResourceID: "r", ThreadID: ident.New(), AgentID: ident.New(), RequestID: "req",
 		Payload: map[string]any{"mcpId": "1", "url": "https://a.test/", "unlisted": 1}}
 	chain := log.Append(said)
 	for i := range 11 {
