@@ -41,7 +41,7 @@ var pendingChains = []class{
 			w := of(p, verify.BeaconLate)
 			w.with = x.later(10 * time.Minute)
 			return w
-		default: // with care and patience: the writer itself tells the bucket. Only who has the emission key (and may read MACs) sees it
+		default: // with care and patience: the writer itself tells the bucket. Only who has the emission key sees it
 			x.rewrite(p.tenant, rows, p.i)
 			x.pass(10 * time.Second)
 			x.drain(x, false)
@@ -49,7 +49,7 @@ var pendingChains = []class{
 				x.nextAnchor()
 			}
 			w := at(p, verify.MACMismatch)
-			w.with = func(c *verify.Config) { c.Database, c.ReceiptKey = x.db.LedgerURL, emission }
+			w.with = func(c *verify.Config) { c.ReceiptKey = emission }
 			return w
 		}
 	}},

@@ -97,7 +97,7 @@ func (w *world) one(n int) bool { return w.random.IntN(n) == 0 }
 func (w *world) ledger(t testing.TB, with ...func(*ledger.Config)) *ledger.Ledger {
 	t.Helper()
 	c := ledger.Config{DB: w.db.Open(t, w.db.LedgerURL), Bucket: w.as(root, w.bucket), Signer: w.signer, Key: emission, Origin: origin,
-		Interval: interval, Retention: retention, WitnessURL: w.follow, WitnessKey: w.witness.Key().String(), Now: w.clock.tick}
+		Interval: interval, Retention: retention, BeaconEvery: -1, WitnessURL: w.follow, WitnessKey: w.witness.Key().String(), Now: w.clock.tick}
 	for _, f := range with {
 		f(&c)
 	}

@@ -16,8 +16,11 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/object"
 )
 
-// PublishAnchor closes the cadence whose window has ended and anchors every closed one that has no anchor yet, the oldest first. It does nothing between two ends of
-// windows, and takes up what an earlier call did not finish.
+// PublishAnchor finishes the anchor that an earlier call left, if there is one, and then closes the cadence whose window has ended and anchors it. It does nothing
+// between two ends of windows.
+//
+// While an anchor cannot be made no further cadence is closed: after an outage there is one anchor that is late, and the next, which says that it is a backfill and
+// covers the time, tells when it was made.
 //
 // Errors: ErrRollback, ErrForeign, ErrDamaged (nothing was signed), or what database and bucket say.
 func (l *Ledger) PublishAnchor(ctx context.Context) error {
@@ -29,24 +32,28 @@ func (l *Ledger) publishAnchors(ctx context.Context) error {
 		return err
 	}
 	l.Signal("anchor: compared")
+	if err := l.publishDue(ctx); err != nil {
+		return err
+	}
 	if err := l.closeCadence(ctx); err != nil {
 		return err
 	}
 	l.Signal("anchor: closed")
+	return l.publishDue(ctx)
+}
+
+// publishDue anchors each closed cadence that has no anchor yet, the oldest first.
+func (l *Ledger) publishDue(ctx context.Context) error {
 	for {
-		var due []uint64
-		err := l.DB.Unbound(ctx, func(tx pgx.Tx) (err error) {
-			rows, err := tx.Query(ctx, `select number from audit_anchors where anchored_at is null order by number limit 1`)
-			if err == nil {
-				due, err = pgx.CollectRows(rows, pgx.RowTo[uint64])
-			}
-			return err
+		var due *uint64
+		err := l.DB.Unbound(ctx, func(tx pgx.Tx) error {
+			return tx.QueryRow(ctx, `select min(number) from audit_anchors where anchored_at is null`).Scan(&due)
 		})
-		if err != nil || len(due) == 0 {
+		if err != nil || due == nil {
 			return err
 		}
-		if err := l.anchor(ctx, due[0]); err != nil {
-			return fmt.Errorf("%s: %w", anchor.CadenceID(due[0]), err)
+		if err := l.anchor(ctx, *due); err != nil {
+			return fmt.Errorf("%s: %w", anchor.CadenceID(*due), err)
 		}
 	}
 }
@@ -71,7 +78,8 @@ func (l *Ledger) anchor(ctx context.Context, n uint64) (err error) {
 		w.keys = append(w.keys, key)
 	}
 	began := l.now()
-	if err := l.DB.Unbound(ctx, func(tx pgx.Tx) error { return w.begin(ctx, tx, n) }); err != nil {
+	due := false
+	if err := l.DB.Unbound(ctx, func(tx pgx.Tx) (err error) { due, err = w.begin(ctx, tx, n); return err }); err != nil || !due {
 		return err
 	}
 	l.Signal("anchor: begun")
@@ -102,11 +110,11 @@ func (l *Ledger) anchor(ctx context.Context, n uint64) (err error) {
 	return nil
 }
 
-// begin reads what the anchors before say: the log, and every chain as of then.
-func (w *work) begin(ctx context.Context, tx pgx.Tx, n uint64) (err error) {
+// begin reads what the anchors before say: the log, and every chain as of then. due is false when somebody else has made this anchor meanwhile.
+func (w *work) begin(ctx context.Context, tx pgx.Tx, n uint64) (due bool, err error) {
 	*w = work{Ledger: w.Ledger, keys: w.keys}
 	if w.cadence, err = readCadence(ctx, tx, n); err != nil {
-		return err
+		return false, err
 	}
 	c := w.cadence
 	w.header = anchor.Header{Backfill: c.backfill, Cadence: c.seconds, Number: n, Previous: anchor.Genesis, RecordedAt: c.recordedAt, Window: c.window}
@@ -115,16 +123,21 @@ func (w *work) begin(ctx context.Context, tx pgx.Tx, n uint64) (err error) {
 	switch {
 	case errors.Is(err, pgx.ErrNoRows) && n == 1:
 	case err != nil:
-		return err
+		return false, err
 	default:
 		if err := w.log.UnmarshalBinary(log); err != nil {
-			return fmt.Errorf("%w: the log of anchors: %w", ErrDamaged, err)
+			return false, fmt.Errorf("%w: the log of anchors: %w", ErrDamaged, err)
 		}
 	}
-	if err := w.readAnchored(ctx, tx); err != nil {
-		return err
+	if err = w.readAnchored(ctx, tx); err == nil {
+		err = w.readMoved(ctx, tx)
 	}
-	return w.readMoved(ctx, tx)
+	if err != nil {
+		return false, err
+	}
+	// Asked last, for each statement sees what is committed when it begins: if it is due now, nothing that was read above has moved on in between.
+	err = tx.QueryRow(ctx, `select anchored_at is null from audit_anchors where number = $1`, n).Scan(&due)
+	return due, err
 }
 
 func (w *work) readAnchored(ctx context.Context, tx pgx.Tx) error {

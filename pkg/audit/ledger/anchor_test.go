@@ -84,19 +84,27 @@ func TestBackfill(t *testing.T) {
 	}
 }
 
-// Cadences that were closed and not anchored are anchored one after the other.
-func TestSeveralClosedCadences(t *testing.T) {
+// While an anchor cannot be made no other cadence is closed: when it can be again there is one that is late and one that covers what was missed, and says so.
+func TestOutage(t *testing.T) {
 	w := newWorld(t, 2)
+	w.anchor()
 	for range 3 {
 		w.recordAll(2)
 		w.drain()
 		w.pass(interval)
-		require.Equal(t, "anchor: closed", w.killAt("anchor", "anchor: closed"))
+		require.Equal(t, "anchor: begun", w.killAt("anchor", "anchor: begun"))
 	}
-	require.Empty(t, w.keys("anchors/"))
+	require.Len(t, w.keys("anchors/"), 1)
 	require.NoError(t, w.ledger().PublishAnchor(t.Context()))
-	require.Len(t, w.keys("anchors/"), 3)
 	w.consistent()
+	late, backfill := w.anchorOf(2).Header, w.anchorOf(3).Header
+	require.Len(t, w.keys("anchors/"), 3)
+	require.Nil(t, late.Backfill)
+	require.EqualValues(t, 4, late.Events)
+	require.WithinDuration(t, w.now().Add(-2*interval), late.RecordedAt.Time, time.Minute, "when its cadence was closed")
+	require.Equal(t, late.Window.To, backfill.Backfill.From)
+	require.EqualValues(t, 12, backfill.Events)
+	require.WithinDuration(t, w.now(), backfill.RecordedAt.Time, time.Minute, "when it was made, not when its window ended")
 }
 
 // Whoever anchors at the same time in other processes: each number is used once.
@@ -141,7 +149,6 @@ func TestDamagedChainIsNotSigned(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w.open(sound.Clone(t))
-			w.super(`alter table audit_events disable trigger user`)
 			w.super(strings.Replace(damage, "%", "tenant_id = $1 and chain_position = $2", 1), w.tenants[1], 4)
 			for range 2 { // again and again
 				require.ErrorIs(t, w.ledger().PublishAnchor(t.Context()), ledger.ErrDamaged)

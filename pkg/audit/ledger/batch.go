@@ -31,7 +31,7 @@ func (r *run) batch(ctx context.Context) (mine bool, err error) {
 	case b.poisoned == nil:
 	case r.careful == 0: // some row is not taken: which one is found by trying each alone
 		r.careful, err = len(b.rows), nil
-	case len(b.rows) == 1: // this one: the next batch reads it again, and knows
+	case len(b.rows) == 1 && b.rows[0].reason == "": // this one: the next batch reads it again, and knows. (One that quarantine does not take either is an error.)
 		r.poison[b.rows[0].event], err = "cannot be stored: "+b.poisoned.Error(), nil
 	}
 	return mine, err

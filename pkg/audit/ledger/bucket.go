@@ -81,18 +81,26 @@ func (l *Ledger) put(ctx context.Context, key, kind string, body io.ReadSeeker, 
 // lockSlack is how much shorter than a new object's the lock of one that a crash has left may be.
 const lockSlack = 24 * time.Hour
 
-// ensureLock repeats the lock of an object that somebody wrote before: whoever it was may have died between object and lock.
+// ensureLock repeats the lock of an object that somebody wrote before: whoever it was may have died between object and lock, or be about to lock it.
 func (l *Ledger) ensureLock(ctx context.Context, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, l.limit(0))
 	defer cancel()
-	mode, until, err := l.Bucket.Lock(ctx, key, "")
-	if err != nil {
+	want := l.retainUntil()
+	locked, err := l.locked(ctx, key, want)
+	if locked || err != nil {
 		return err
 	}
-	if want := l.retainUntil(); mode != object.Compliance || until.Before(want.Add(-lockSlack)) {
-		return l.Bucket.Retain(ctx, key, "", want)
+	if err = l.Bucket.Retain(ctx, key, "", want); err != nil {
+		if locked, _ := l.locked(ctx, key, want); locked { // by whoever was faster, and for longer: a lock is never shortened
+			return nil
+		}
 	}
-	return nil
+	return err
+}
+
+func (l *Ledger) locked(ctx context.Context, key string, want time.Time) (bool, error) {
+	mode, until, err := l.Bucket.Lock(ctx, key, "")
+	return mode == object.Compliance && !until.Before(want.Add(-lockSlack)), err
 }
 
 const (

@@ -31,7 +31,8 @@ func readCadence(ctx context.Context, tx pgx.Tx, n uint64) (c cadence, err error
 	return c, err
 }
 
-// closeCadence ends the open cadence, if a window has ended since the last one was closed. What is chained from then on belongs to the next.
+// closeCadence ends the open cadence, if a window has ended since the last one was closed and that one has its anchor. What is chained from then on belongs to the
+// next.
 func (l *Ledger) closeCadence(ctx context.Context) error {
 	return l.DB.Unbound(ctx, func(tx pgx.Tx) error {
 		l.Signal("close: begun")
@@ -40,8 +41,10 @@ func (l *Ledger) closeCadence(ctx context.Context) error {
 		}
 		var open uint64
 		var newest *time.Time // of all events
-		err := tx.QueryRow(ctx, `select open_cadence, (select max(recorded_at) from audit_heads) from audit_ledger`).Scan(&open, &newest)
-		if err != nil {
+		var waits bool
+		err := tx.QueryRow(ctx, `select open_cadence, (select max(recorded_at) from audit_heads), exists (select from audit_anchors where anchored_at is null) from audit_ledger`).
+			Scan(&open, &newest, &waits)
+		if err != nil || waits {
 			return err
 		}
 		last, err := readCadence(ctx, tx, open-1)

@@ -32,7 +32,8 @@ type orders struct {
 
 // victim is a process that does one thing, and dies without a word at the point it is told.
 func victim(text string) {
-	ctx := context.Background()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
 	var o orders
 	check(json.Unmarshal([]byte(text), &o))
 	db, err := postgres.Open(ctx, postgres.Config{URL: o.Database, MaxConns: 1}) // as a function has it

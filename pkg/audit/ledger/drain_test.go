@@ -256,17 +256,32 @@ func TestBeaconsKeepTheirDistance(t *testing.T) {
 		}
 	}
 	w.recordAll(1)
-	require.NoError(t, w.ledger(func(c *ledger.Config) { c.BeaconEvery, c.Signal = 300*time.Millisecond, more }).Drain(t.Context()))
+	require.NoError(t, w.ledger(func(c *ledger.Config) { c.BeaconEvery, c.Signal = 100*time.Millisecond, more }).Drain(t.Context()))
 	w.consistent() // and so told of
 
 	w.recordAll(1)
 	told := len(w.keys("heads/"))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+500*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+200*time.Millisecond)
 	defer cancel()
 	require.NoError(t, w.ledger(func(c *ledger.Config) { c.BeaconEvery, c.Margin, c.Signal = time.Hour, time.Minute, more }).Drain(ctx))
 	require.Len(t, w.keys("heads/"), told)
 	w.drain()
 	require.Len(t, w.keys("heads/"), told+1)
+	w.consistent()
+}
+
+// The clock may have been set back since the newest beacon: Drain ends all the same, without a deadline, and the next beacon is not older than the one before.
+func TestBeaconOfTheFuture(t *testing.T) {
+	w := newWorld(t, 1)
+	w.pass(2 * time.Hour)
+	w.recordAll(1)
+	w.drain()
+	newest := ask[time.Time](w, `select beacon_at from audit_ledger`)
+	w.pass(-2 * time.Hour)
+	w.recordAll(1)
+	require.NoError(t, w.ledger(func(c *ledger.Config) { c.BeaconEvery = 20 * time.Millisecond }).Drain(t.Context()))
+	require.Len(t, w.keys("heads/"), 2)
+	require.True(t, ask[time.Time](w, `select beacon_at from audit_ledger`).Equal(newest))
 	w.consistent()
 }
 

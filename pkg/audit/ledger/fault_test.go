@@ -116,12 +116,19 @@ func newServer(t *testing.T) *server {
 
 func (s *server) start() {
 	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
 	var err error
-	s.Server, err = embedded.Start(context.WithoutCancel(s.t.Context()), s.config)
+	s.Server, err = embedded.Start(ctx, s.config)
 	require.NoError(s.t, err)
 }
 
-func (s *server) stop() { require.NoError(s.t, s.Stop(context.Background())) }
+func (s *server) stop() {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	require.NoError(s.t, s.Stop(ctx))
+}
 
 func (s *server) database() *pgtest.DB {
 	s.t.Helper()
@@ -221,7 +228,7 @@ func TestBucketOutage(t *testing.T) {
 	w := newWorld(t, 1)
 	p := newProxy(t, w.endpoint)
 	through := func(c *ledger.Config) {
-		c.Bucket, c.PutTimeout = store(p.URL).In(w.name), 200*time.Millisecond // shorter than the client's patience
+		c.Bucket, c.PutTimeout = store(p.URL).In(w.name), 100*time.Millisecond // shorter than the client's patience
 	}
 	w.recordAll(2)
 	p.failing(func(int64, *http.Request) *fault { return &faults[0] })

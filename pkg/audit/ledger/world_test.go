@@ -64,10 +64,14 @@ type world struct {
 func newWorld(t testing.TB, tenants int) *world {
 	t.Helper()
 	w := &world{t: t, db: pgtest.New(t), keyFile: filepath.Join(t.TempDir(), "key.pem"), box: outbox.New(outbox.Config{Key: emissionKey}), recorded: map[string][]string{}}
-	server, err := bucket.Start(t.Context(), bucket.Config{Dir: t.TempDir(), RootKey: "root", RootSecret: "root-secret", ReaderKey: "reader", ReaderSecret: "reader-secret",
+	server, err := bucket.Start(t.Context(), bucket.Config{Dir: pgtest.Folder(t), RootKey: "root", RootSecret: "root-secret", ReaderKey: "reader", ReaderSecret: "reader-secret",
 		Buckets: []bucket.Bucket{writeOnce("audit"), writeOnce("audit-2"), writeOnce("audit-3")}})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, server.Stop(context.Background())) })
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		require.NoError(t, server.Stop(ctx))
+	})
 	w.endpoint = server.Endpoint()
 	w.in("audit")
 	w.open(w.db)
@@ -94,6 +98,7 @@ func (w *world) in(name string) { w.name, w.bucket = name, store(w.endpoint).In(
 func (w *world) open(db *pgtest.DB) {
 	w.t.Helper()
 	w.db, w.root, w.writer = db, db.Superuser(w.t), db.Open(w.t, db.LedgerURL)
+	w.super("set session_replication_role = replica")
 }
 
 // withoutLocks goes back to an earlier database, and to copies of all objects, of which those that it does not know are not locked.
@@ -166,7 +171,7 @@ func (w *world) forge(tenantID, eventID, text string, mac []byte) {
 	w.super(`insert into audit_outbox (tenant_id, event_id, envelope, mac, body_hash) values ($1, $2, $3, $4, $5)`, tenantID, eventID, text, mac, said[:])
 }
 
-// super runs a statement that no policy and no trigger of roles binds.
+// super runs a statement that no policy and no trigger binds.
 func (w *world) super(sql string, args ...any) {
 	w.t.Helper()
 	_, err := w.root.Exec(w.t.Context(), sql, args...)

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -70,13 +71,18 @@ func (b *batch) write(ctx context.Context) error {
 	}
 	for i := range b.rows {
 		if r := &b.rows[i]; r.reason != "" {
-			w.Queue(`update audit_outbox set state = 'quarantined', drained_at = $2, reason = $3 where ctid = $1 and state = 'pending'`, r.at, b.now(), r.reason).Exec(all(1))
+			w.Queue(`update audit_outbox set state = 'quarantined', drained_at = $2, reason = $3 where ctid = $1 and state = 'pending'`, r.at, b.now(), storable(r.reason)).Exec(all(1))
 		}
 	}
 	if w.Len() == 0 {
 		return nil
 	}
 	return b.tx.SendBatch(ctx, &w).Close()
+}
+
+// storable is a reason as a text column takes it, whatever of a row it quotes.
+func storable(reason string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(reason, "\ufffd"), "\x00", "\ufffd")
 }
 
 const insertEvents = `insert into audit_events (tenant_id, chain_position, event_id, occurred_at, recorded_at, actor, event_type, event_hash, prev_hash, canonical, cadence)
