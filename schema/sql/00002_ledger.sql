@@ -135,7 +135,7 @@ select protect_tenant('audit_anchored_heads');
 -- One row a cadence, written when it is closed; the rest is known once its anchor is published.
 create table audit_anchors (
   number        bigint primary key check (number >= 1),
-  cadence       integer not null, -- seconds
+  seconds       integer not null, -- of the cadence
   window_from   timestamptz not null,
   window_to     timestamptz not null,
   backfill_from timestamptz,      -- windows that nobody closed, from here to window_from
@@ -151,8 +151,8 @@ create table audit_anchors (
 -- +goose StatementBegin
 create function refuse_reopening() returns trigger language plpgsql as $$
 begin
-  if old.anchored_at is not null or (old.number, old.cadence, old.window_from, old.window_to, old.recorded_at) is distinct from
-      (new.number, new.cadence, new.window_from, new.window_to, new.recorded_at) or old.backfill_from is distinct from new.backfill_from then
+  if old.anchored_at is not null or (old.number, old.seconds, old.window_from, old.window_to, old.recorded_at) is distinct from
+      (new.number, new.seconds, new.window_from, new.window_to, new.recorded_at) or old.backfill_from is distinct from new.backfill_from then
     raise exception 'anchor % is final', old.number using errcode = 'insufficient_privilege';
   end if;
   return new;

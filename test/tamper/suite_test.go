@@ -187,3 +187,16 @@ func TestCleanWorlds(t *testing.T) {
 		})
 	}
 }
+
+// docs/design/audit.md shows the table of a whole run, in which nothing was missed, with the classes that there are.
+func TestTheDocumentShowsTheTable(t *testing.T) {
+	document, err := os.ReadFile("../../docs/design/audit.md")
+	require.NoError(t, err)
+	for _, c := range classes() {
+		number := ""
+		if c.number > 0 {
+			number = fmt.Sprint(c.number)
+		}
+		require.Contains(t, string(document), fmt.Sprintf("| %s | %s | 60 | 60 |", number, c.what))
+	}
+}

@@ -15,7 +15,7 @@ import (
 
 // class is one way to cheat.
 type class struct {
-	number int    // of audit-evidence's list; 0: beyond it
+	number int    // in the list of docs/design/audit.md; 0: beyond it
 	what   string // for the table of docs/design/audit.md
 	world  kind
 	do     func(x *trial) want

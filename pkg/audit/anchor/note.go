@@ -102,7 +102,8 @@ func OpenCheckpoint(note string, keys []Verifier) (Checkpoint, []Signed, error) 
 }
 
 // Cosignatures takes the right ones of the given witnesses from the lines that a witness answered for a note: to be
-// added at the note's end. Lines of unknown keys are left out; one that is wrong makes all of them ErrSignature.
+// added at the note's end. One line of each witness is taken, so that none can make the note too long; lines of unknown keys are left out; one that is
+// wrong makes all of them ErrSignature.
 func Cosignatures(note, lines string, witnesses []Verifier) (verified string, signed []Signed, err error) {
 	c, _, err := splitNote(note)
 	if err != nil {
@@ -112,12 +113,14 @@ func Cosignatures(note, lines string, witnesses []Verifier) (verified string, si
 	if err != nil {
 		return "", nil, fmt.Errorf("anchor: cosignatures: %w", err)
 	}
+	taken := map[string]bool{}
 	for _, line := range found {
 		s, err := verifyLines(c, []signature{line}, witnesses)
 		if err != nil {
 			return "", nil, err
 		}
-		if len(s) == 1 && s[0].Witness {
+		if len(s) == 1 && s[0].Witness && !taken[line.name] {
+			taken[line.name] = true
 			verified, signed = verified+line.line(), append(signed, s[0])
 		}
 	}

@@ -23,7 +23,7 @@ type cadence struct {
 func readCadence(ctx context.Context, tx pgx.Tx, n uint64) (c cadence, err error) {
 	c.number = n
 	var backfill *time.Time
-	err = tx.QueryRow(ctx, `select cadence, window_from, window_to, backfill_from, recorded_at from audit_anchors where number = $1`, n).
+	err = tx.QueryRow(ctx, `select seconds, window_from, window_to, backfill_from, recorded_at from audit_anchors where number = $1`, n).
 		Scan(&c.seconds, &c.window.From, &c.window.To, &backfill, &c.recordedAt)
 	if backfill != nil {
 		c.backfill = &anchor.Window{From: instant(*backfill), To: c.window.From}
@@ -62,7 +62,7 @@ func (l *Ledger) closeCadence(ctx context.Context) error {
 			at = last.recordedAt.Add(time.Microsecond)
 		}
 		var w pgx.Batch
-		w.Queue(`insert into audit_anchors (number, cadence, window_from, window_to, backfill_from, recorded_at) values ($1, $2, $3, $4, $5, $6)`,
+		w.Queue(`insert into audit_anchors (number, seconds, window_from, window_to, backfill_from, recorded_at) values ($1, $2, $3, $4, $5, $6)`,
 			open, c.seconds, c.window.From, c.window.To, c.backfillFrom(), at)
 		w.Queue(`update audit_ledger set open_cadence = $1`, open+1)
 		if err := tx.SendBatch(ctx, &w).Close(); err != nil {

@@ -25,6 +25,11 @@ func (w *work) seal(ctx context.Context) (text []byte, witnessed bool, err error
 		return text, false, err
 	}
 	lines, err := w.cosign(ctx, text, note)
+	var both []byte
+	if err == nil {
+		w.Signal("anchor: witnessed")
+		both, err = anchor.Seal(w.header, w.tenants, w.log, func(uint64, merkle.Hash) (string, error) { return note + lines, nil })
+	}
 	if err != nil {
 		if errors.Is(err, witness.ErrFork) {
 			alarm(ctx, "the witness has signed another history", "error", err)
@@ -33,9 +38,7 @@ func (w *work) seal(ctx context.Context) (text []byte, witnessed bool, err error
 		metric(ctx, "audit.witness.failed", 1)
 		return text, false, nil
 	}
-	w.Signal("anchor: witnessed")
-	text, err = anchor.Seal(w.header, w.tenants, w.log, func(uint64, merkle.Hash) (string, error) { return note + lines, nil })
-	return text, true, err
+	return both, true, nil
 }
 
 func (w *work) cosign(ctx context.Context, text []byte, note string) (lines string, err error) {

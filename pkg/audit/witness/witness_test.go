@@ -222,6 +222,21 @@ func TestBadAnswers(t *testing.T) {
 }
 
 // TestSilence: a server that does not answer is given up on, and so is a call whose context ends.
+// A witness that says its line a hundred times is heard once: the note does not grow with it.
+func TestAWitnessThatRepeatsItself(t *testing.T) {
+	h := newHistory(t)
+	_, real := start(t, h.verifier())
+	stutter := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		said := httptest.NewRecorder()
+		real.ServeHTTP(said, r)
+		w.WriteHeader(said.Code)
+		_, _ = fmt.Fprint(w, strings.Repeat(said.Body.String(), 60))
+	}), real.Key())
+	lines, err := h.cosign(stutter, 9, 0)
+	require.NoError(t, err)
+	require.Equal(t, 1, strings.Count(lines, "\n"))
+}
+
 func TestSilence(t *testing.T) {
 	h := newHistory(t)
 	_, real := start(t, h.verifier())

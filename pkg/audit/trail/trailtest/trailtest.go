@@ -84,7 +84,7 @@ func (l *Log) chain(e audit.Event) trail.Event {
 // Publish marks the anchor of the current cadence as published, and begins the next cadence.
 func (l *Log) Publish() {
 	l.t.Helper()
-	_, err := l.conn.Exec(l.t.Context(), `insert into audit_anchors (number, cadence, window_from, window_to, recorded_at, object_sha256, header_sha256, events, tenants, witnessed, anchored_at)
+	_, err := l.conn.Exec(l.t.Context(), `insert into audit_anchors (number, seconds, window_from, window_to, recorded_at, object_sha256, header_sha256, events, tenants, witnessed, anchored_at)
 		values ($1, 900, now() - interval '15 minutes', now(), now(), repeat('ab', 32), repeat('cd', 32), 7, 1, false, now())`, l.Cadence)
 	require.NoError(l.t, err)
 	l.Cadence++
