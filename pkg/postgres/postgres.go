@@ -48,6 +48,8 @@ func Open(ctx context.Context, config Config) (*DB, error) {
 	c.ConnConfig.ConnectTimeout = cmp.Or(config.ConnectTimeout, 5*time.Second)
 	c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheStatement
 	c.ConnConfig.RuntimeParams["application_name"] = cmp.Or(config.Name, "agentplatform")
+	// A function instance that is frozen in a transaction does not hold its locks for ever: the server ends it.
+	c.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = "2min"
 	c.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
 		// Times come back in UTC, whatever the machine's zone is.
 		conn.TypeMap().RegisterType(&pgtype.Type{

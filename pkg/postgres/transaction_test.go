@@ -219,6 +219,24 @@ func TestErrors(t *testing.T) {
 }
 
 // A transaction with one query is three round trips: the client sends three times.
+// An instance that is frozen in a transaction loses it, and its locks: the server says so to whoever asks.
+func TestAnIdleTransactionEnds(t *testing.T) {
+	db := pgtest.New(t)
+	require.ErrorIs(t, db.App.Unbound(t.Context(), func(tx pgx.Tx) error {
+		var limit string
+		if err := tx.QueryRow(t.Context(), `show idle_in_transaction_session_timeout`).Scan(&limit); err != nil {
+			return err
+		}
+		require.Equal(t, "2min", limit)
+		_, err := tx.Exec(t.Context(), `set local idle_in_transaction_session_timeout = 1`) // two minutes in a millisecond
+		require.NoError(t, err)
+		require.Eventually(t, func() bool { return tx.Conn().PgConn().CheckConn() != nil }, time.Minute, time.Millisecond)
+		return errGone
+	}), errGone)
+}
+
+var errGone = errors.New("gone")
+
 func TestRoundTrips(t *testing.T) {
 	db := pgtest.New(t)
 	tenant := db.Tenant(t, "acme")
