@@ -57,7 +57,7 @@ fuzz: ## Fuzz every fuzz test for FUZZTIME
 
 build: ## Build every function for Lambda: dist/<name>.zip, the same bytes each time; and dist/audit-verifier
 	go run -buildvcs=false ./cmd/pack
-	CGO_ENABLED=0 go build -buildvcs=false -trimpath -o dist/audit-verifier ./cmd/audit-verifier
+	CGO_ENABLED=0 go build -buildvcs=auto -trimpath -o dist/audit-verifier ./cmd/audit-verifier
 
 lint: $(LINT) ## Run golangci-lint
 	$(LINT) run --timeout 15m ./...

@@ -4,7 +4,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -45,10 +44,10 @@ func run(ctx context.Context, args []string, out, diagnostics io.Writer) int {
 	case errors.Is(err, errFound):
 		return found
 	case ctx.Err() != nil:
-		fmt.Fprintln(diagnostics, "audit-verifier: stopped before it was finished")
+		_ = say(diagnostics, "audit-verifier: stopped before it was finished\n") // there is nobody else to tell
 		return unfinished
 	default:
-		fmt.Fprintln(diagnostics, "audit-verifier:", err)
+		_ = say(diagnostics, "audit-verifier: %s\n", err)
 		return unfinished
 	}
 }
@@ -62,10 +61,11 @@ read-only credentials for that bucket and the database, and trusts neither. It a
 of single events, which anybody can check offline.
 
 ` + exitCodes,
-		Version:           version(),
-		SilenceUsage:      true,
-		SilenceErrors:     true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		Version:            version(debug.ReadBuildInfo()),
+		SilenceUsage:       true,
+		SilenceErrors:      true,
+		DisableSuggestions: true, // errors are of one line
+		CompletionOptions:  cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetVersionTemplate("audit-verifier {{.Version}}\n")
 	root.AddCommand(verifyCommand(), proveCommand(), checkCommand(), exportCommand())
@@ -73,9 +73,8 @@ of single events, which anybody can check offline.
 }
 
 // version is the module's version, or the commit that it was built from.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
+func version(info *debug.BuildInfo, known bool) string {
+	if !known {
 		return "unknown"
 	}
 	if info.Main.Version != "" && info.Main.Version != "(devel)" {

@@ -96,8 +96,7 @@ Exit codes: 0 the event is proven, 1 it is not, 2 it could not be checked.`,
 				if asJSON {
 					return errors.Join(errFound, writeJSON(c, map[string]any{"proven": false, "reason": refused.Reason, "detail": refused.Detail}))
 				}
-				fmt.Fprintf(c.OutOrStdout(), "NOT PROVEN  %s: %s\n", refused.Reason, refused.Detail)
-				return errFound
+				return errors.Join(errFound, say(c.OutOrStdout(), "NOT PROVEN  %s: %s\n", refused.Reason, refused.Detail))
 			}
 			if err != nil {
 				return err
@@ -138,15 +137,14 @@ func writeChecked(c *cobra.Command, p anchor.Checked, asJSON bool) error {
 		return writeJSON(c, map[string]any{"proven": true, "event_id": p.EventID, "tenant_id": p.TenantID, "event_type": p.Type, "event_hash": fmt.Sprintf("%x", p.EventHash),
 			"position": p.Position, "cadence_id": anchor.CadenceID(p.Header.Number), "recorded_at": p.Header.RecordedAt, "origin": p.Log.Origin, "signed_by": signed, "event": json.RawMessage(p.Event)})
 	}
-	_, err := fmt.Fprintf(c.OutOrStdout(), `PROVEN  event %s
+	return say(c.OutOrStdout(), `PROVEN  event %s
 
   %s of tenant %s, position %d in its chain
   in the log %s by %s, %s
   signed by %s
 
 %s
-`, p.EventID, p.Type, p.TenantID, p.Position, p.Log.Origin, p.Header.RecordedAt, anchor.CadenceID(p.Header.Number), strings.Join(signed, ", "), p.Event)
-	return err
+`, p.EventID, p.Type, p.TenantID, p.Position, p.Log.Origin, p.Header.RecordedAt, anchor.CadenceID(p.Header.Number), strings.Join(signed, ", "), whole(p.Event))
 }
 
 func writeJSON(c *cobra.Command, v any) error {
@@ -237,12 +235,16 @@ func writeExport(c *cobra.Command, r verify.ExportReport, findings []verify.Find
 		if len(findings) > 0 {
 			title = "NOT VERIFIED"
 		}
-		fmt.Fprintf(c.OutOrStdout(), "%s  %s, %d bytes, SHA-256 %s\n", title, count(r.Rows, "row"), r.Bytes, r.SHA256)
+		out := c.OutOrStdout()
+		err := say(out, "%s  %s, %d bytes, SHA-256 %s\n", title, count(r.Rows, "row"), r.Bytes, r.SHA256)
 		if len(findings) == 0 {
-			fmt.Fprintf(c.OutOrStdout(), "\n  job %s, made at %s, filter %s\n", r.Manifest.JobID, r.Manifest.CreatedAt, r.Manifest.Filter)
+			err = errors.Join(err, say(out, "\n  job %s, made at %s, filter %s\n", r.Manifest.JobID, r.Manifest.CreatedAt, r.Manifest.Filter))
 		}
 		for _, f := range findings {
-			fmt.Fprintf(c.OutOrStdout(), "\n  %s: %s\n", f.Class, f.Detail)
+			err = errors.Join(err, say(out, "\n  %s: %s\n", f.Class, f.Detail))
+		}
+		if err != nil {
+			return err
 		}
 	}
 	if len(findings) > 0 {

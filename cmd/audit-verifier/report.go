@@ -1,10 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/agentplatform/agentplatform/pkg/audit/verify"
@@ -12,55 +13,60 @@ import (
 
 // writeReport writes the report for people.
 func writeReport(out io.Writer, r verify.Report) error {
-	var b strings.Builder
+	var b bytes.Buffer // which takes everything
 	switch {
 	case !r.Complete:
-		fmt.Fprintf(&b, "NOT FINISHED  %s\n", r.Bucket)
+		_ = say(&b, "NOT FINISHED  %s\n", r.Bucket)
 	case len(r.Findings) > 0:
-		fmt.Fprintf(&b, "NOT VERIFIED  %s: %s\n", r.Bucket, count(uint64(len(r.Findings)+r.MoreFindings), "finding"))
+		_ = say(&b, "NOT VERIFIED  %s: %s\n", r.Bucket, count(uint64(len(r.Findings)+r.MoreFindings), "finding"))
 	default:
-		fmt.Fprintf(&b, "VERIFIED  %s\n", r.Bucket)
+		_ = say(&b, "VERIFIED  %s\n", r.Bucket)
 	}
 	c := r.Counts
-	fmt.Fprintf(&b, "\n  %s of %s, %s, %s, %s, %s; %s\n", count(c.Events, "event"), count(c.Tenants, "tenant"), count(c.Anchors, "anchor"),
+	_ = say(&b, "\n  %s of %s, %s, %s, %s, %s; %s\n", count(c.Events, "event"), count(c.Tenants, "tenant"), count(c.Anchors, "anchor"),
 		count(c.Beacons, "beacon"), count(c.Logs, "event log"), count(c.Locks, "lock"), r.FinishedAt.Sub(r.StartedAt).Round(time.Millisecond))
 	if a := r.LastAnchor; a != nil {
-		fmt.Fprintf(&b, "  newest anchor: %s of %s, SHA-256 %s\n", a.CadenceID, a.RecordedAt.UTC().Format(time.RFC3339), a.SHA256)
+		_ = say(&b, "  newest anchor: %s of %s, SHA-256 %s\n", a.CadenceID, a.RecordedAt.UTC().Format(time.RFC3339), a.SHA256)
 	}
 	if c.Pending > 0 || c.Outbox > 0 {
-		fmt.Fprintf(&b, "  not anchored yet: %s in chains, %d in the outbox\n", count(c.Pending, "event"), c.Outbox)
+		_ = say(&b, "  not anchored yet: %s in chains, %d in the outbox\n", count(c.Pending, "event"), c.Outbox)
 	}
 	if first := r.FirstEvent(); first != nil {
-		fmt.Fprintf(&b, "\nFirst bad event\n  %s  tenant %s, position %d\n  %s: %s\n", first.EventID, or(first.TenantID, "unknown"), first.Position, first.Class, first.Detail)
+		_ = say(&b, "\nFirst bad event\n  %s  tenant %s, position %d\n  %s: %s\n", first.EventID, cmp.Or(first.TenantID, "unknown"), first.Position, first.Class, first.Detail)
 	}
 	if len(r.Findings) > 0 {
-		b.WriteString("\nFindings\n")
+		_ = say(&b, "\nFindings\n")
 	}
 	for _, f := range r.Findings {
-		fmt.Fprintf(&b, "  %s%s\n      %s\n", f.Class, where(f), f.Detail)
+		_ = say(&b, "  %s", f.Class)
+		where(&b, f)
+		_ = say(&b, "\n      %s\n", f.Detail)
 	}
 	if r.MoreFindings > 0 {
-		fmt.Fprintf(&b, "  and %d more\n", r.MoreFindings)
+		_ = say(&b, "  and %d more\n", r.MoreFindings)
 	}
 	section(&b, "Notices", r.Notices)
 	section(&b, "Not checked", r.NotChecked)
-	_, err := io.WriteString(out, b.String())
+	_, err := b.WriteTo(out)
 	return err
 }
 
-func section(b *strings.Builder, title string, lines []string) {
+func section(b *bytes.Buffer, title string, lines []string) {
 	if len(lines) > 0 {
-		fmt.Fprintf(b, "\n%s\n", title)
+		_ = say(b, "\n%s\n", title)
 	}
 	for _, line := range lines {
-		fmt.Fprintf(b, "  %s\n", line)
+		_ = say(b, "  %s\n", line)
 	}
 }
 
-// where is what a finding is about.
-func where(f verify.Finding) string {
-	var parts []string
-	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+// where writes what a finding is about.
+func where(b *bytes.Buffer, f verify.Finding) {
+	before := "  "
+	add := func(format string, arg any) {
+		_ = say(b, before+format, arg)
+		before = ", "
+	}
 	if f.Key != "" {
 		add("%s", f.Key)
 	}
@@ -76,10 +82,6 @@ func where(f verify.Finding) string {
 	if f.Cadence > 0 && f.Key == "" {
 		add("cadence %d", f.Cadence)
 	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return "  " + strings.Join(parts, ", ")
 }
 
 func count(n uint64, what string) string {
@@ -89,28 +91,26 @@ func count(n uint64, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-func or(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
-}
-
 // progress is one line that is written over again, on a terminal only.
 type progress struct {
 	out   io.Writer
 	shown bool
 }
 
-func newProgress(out io.Writer) *progress {
-	if file, ok := out.(*os.File); ok && isTerminal(file) {
-		return &progress{out: out}
+// newProgress shows something only if out is a terminal.
+func newProgress(out io.Writer, terminal bool) *progress {
+	if !terminal {
+		return &progress{}
 	}
-	return &progress{}
+	return &progress{out: out}
 }
 
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
+func isTerminal(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
@@ -120,7 +120,7 @@ func (p *progress) show() func(verify.Progress) {
 	}
 	return func(v verify.Progress) {
 		p.shown = true
-		fmt.Fprintf(p.out, "\r\x1b[K%s", progressLine(v))
+		_ = say(p.out, "\r\x1b[K%s", progressLine(v)) // who cannot see it misses nothing
 	}
 }
 
@@ -141,6 +141,6 @@ func progressLine(v verify.Progress) string {
 // end clears the line.
 func (p *progress) end() {
 	if p.shown {
-		fmt.Fprint(p.out, "\r\x1b[K")
+		_ = say(p.out, "\r\x1b[K")
 	}
 }

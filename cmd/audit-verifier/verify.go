@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -27,7 +28,7 @@ type verifying struct {
 	incremental            bool
 	state                  string
 	floor, clock           days
-	receipts, receiptKey   string
+	receipts, emissionKey  string
 	maxUnwitnessed         uint64
 	maxLateness, beaconLag days
 }
@@ -69,7 +70,7 @@ another S3 than Amazon's. The credentials need to list versions, read objects, a
 	f.StringVar(&v.state, "state", "", "`file` in which --incremental remembers; default: in the user's cache folder, by bucket")
 	f.Var(&v.floor, "retention-floor", "how long after its writing each object must be locked, such as 365d")
 	f.StringVar(&v.receipts, "receipts", "", "`file` of receipts, one {\"event_id\":…,\"receipt\":…} a line: each event must be in the log")
-	f.StringVar(&v.receiptKey, "receipt-key", "", "`file` with the emission key (AUDIT_EMISSION_KEY of the platform): every MAC and receipt is computed again")
+	f.StringVar(&v.emissionKey, "emission-key", "", "`file` with the emission key (AUDIT_EMISSION_KEY of the platform): every MAC and receipt is computed again")
 	f.Uint64Var(&v.maxUnwitnessed, "max-unwitnessed", 0, "`number` of newest anchors that may be without the witnesses' cosignatures")
 	f.Var(&v.maxLateness, "max-lateness", "how old the newest anchor's window may be; default two and a half cadences")
 	f.Var(&v.beaconLag, "max-beacon-lag", "how old an event may be that neither anchor nor beacon tells of")
@@ -83,7 +84,7 @@ func (v *verifying) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	progress := newProgress(c.ErrOrStderr())
+	progress := newProgress(c.ErrOrStderr(), isTerminal(c.ErrOrStderr()))
 	cfg.Progress = progress.show()
 	report, err := verify.Run(ctx, cfg)
 	progress.end()
@@ -132,13 +133,13 @@ func (v *verifying) config(ctx context.Context) (cfg verify.Config, err error) {
 			return cfg, err
 		}
 	}
-	if v.receiptKey != "" {
-		key, err := os.ReadFile(v.receiptKey)
+	if v.emissionKey != "" {
+		key, err := os.ReadFile(v.emissionKey)
 		if err != nil {
-			return cfg, fmt.Errorf("receipt key: %w", err)
+			return cfg, fmt.Errorf("emission key: %w", err)
 		}
-		if cfg.ReceiptKey = bytes.TrimRight(key, "\r\n"); len(cfg.ReceiptKey) == 0 {
-			return cfg, fmt.Errorf("receipt key: %s is empty", v.receiptKey)
+		if cfg.EmissionKey = bytes.TrimRight(key, "\r\n"); len(cfg.EmissionKey) == 0 {
+			return cfg, fmt.Errorf("emission key: %s is empty", v.emissionKey)
 		}
 	}
 	if v.incremental || v.state != "" {
@@ -158,6 +159,7 @@ func (v *verifying) stateFile() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("where to remember? give --state (%w)", err)
 	}
+	// A bucket's name may be an ARN, or anything: as it is escaped here it is no path.
 	sum := sha256.Sum256([]byte(os.Getenv("AWS_ENDPOINT_URL_S3") + "\n" + os.Getenv("AWS_ENDPOINT_URL")))
-	return filepath.Join(cache, "agentplatform", "audit-verifier", fmt.Sprintf("%s-%x.json", v.bucket, sum[:4])), nil
+	return filepath.Join(cache, "agentplatform", "audit-verifier", fmt.Sprintf("%s-%x.json", url.PathEscape(v.bucket), sum[:4])), nil
 }

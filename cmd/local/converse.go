@@ -85,7 +85,7 @@ func show(ctx context.Context, socket *websocket.Conn, began time.Time) error {
 		case e.Typename == "AgentStatusEvent" && e.Status == "error":
 			return fmt.Errorf("the turn failed: %s", e.Activity)
 		case e.Typename == "NewMessageEvent" && e.Message.Role == "assistant":
-			fmt.Printf("\n\n%d chunks; first reply %s after the start\n", chunks, time.Since(began).Round(time.Millisecond))
+			fmt.Printf("\n\nchunks: %d; first reply %s after the start\n", chunks, time.Since(began).Round(time.Millisecond))
 			return nil
 		}
 	}

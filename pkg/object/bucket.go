@@ -59,7 +59,7 @@ func (b *Bucket) Get(ctx context.Context, key string, limit int64) ([]byte, erro
 // GetVersion reads one version of key, at most limit bytes: a larger one is ErrTooLarge. An empty version is the
 // current one.
 func (b *Bucket) GetVersion(ctx context.Context, key, version string, limit int64) ([]byte, error) {
-	body, size, err := b.Open(ctx, key, version)
+	body, size, err := b.open(ctx, key, version)
 	if err != nil {
 		return nil, err
 	}
@@ -78,13 +78,21 @@ func (b *Bucket) GetVersion(ctx context.Context, key, version string, limit int6
 }
 
 // Open reads one version of key as a stream, which the caller closes; an empty version is the current one. The size is
-// in bytes, as the storage tells it.
+// in bytes, as the storage tells it. The storage's checksum is not compared, as Get does: streams are read by those who
+// hold every byte to hashes of their own (the ledger and the verifier), and the checksum of a locked object is a second
+// SHA-256 over all of it.
 func (b *Bucket) Open(ctx context.Context, key, version string) (body io.ReadCloser, size int64, err error) {
+	return b.open(ctx, key, version, func(o *s3.Options) {
+		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
+	})
+}
+
+func (b *Bucket) open(ctx context.Context, key, version string, opts ...func(*s3.Options)) (body io.ReadCloser, size int64, err error) {
 	in := &s3.GetObjectInput{Bucket: &b.name, Key: &key}
 	if version != "" {
 		in.VersionId = &version
 	}
-	out, err := b.store.client.GetObject(ctx, in)
+	out, err := b.store.client.GetObject(ctx, in, opts...)
 	if err != nil {
 		return nil, 0, b.failed("get", key, err)
 	}
@@ -102,7 +110,7 @@ type Object struct {
 // may be empty. It asks for pages as the loop goes on; an error is yielded once and ends it.
 func (b *Bucket) List(ctx context.Context, prefix, after string) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
-		in := &s3.ListObjectsV2Input{Bucket: &b.name, Prefix: &prefix}
+		in := &s3.ListObjectsV2Input{Bucket: &b.name, Prefix: &prefix, EncodingType: types.EncodingTypeUrl}
 		if after != "" {
 			in.StartAfter = &after
 		}
@@ -114,7 +122,12 @@ func (b *Bucket) List(ctx context.Context, prefix, after string) iter.Seq2[Objec
 				return
 			}
 			for _, o := range page.Contents {
-				if !yield(Object{aws.ToString(o.Key), aws.ToInt64(o.Size), aws.ToTime(o.LastModified)}, nil) {
+				key, err := spelled(o.Key, page.EncodingType)
+				if err != nil {
+					yield(Object{}, b.failed("list", prefix, err))
+					return
+				}
+				if !yield(Object{*key, aws.ToInt64(o.Size), aws.ToTime(o.LastModified)}, nil) {
 					return
 				}
 			}

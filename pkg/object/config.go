@@ -26,7 +26,7 @@ func New(cfg Config) *Store {
 		Region:       cfg.Region,
 		UsePathStyle: cfg.PathStyle,
 		Credentials:  aws.NewCredentialsCache(&chain{region: cfg.Region}),
-		// Both ends check what travels; s3.New on its own leaves this off.
+		// Both ends check what travels, but for an Open; s3.New on its own leaves this off.
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenSupported,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenSupported,
 		// A key that another conditional write is just making is 409 in AWS: once that one is done, the repeat

@@ -45,6 +45,7 @@ func testContract(t *testing.T, s storage) {
 		"presign":                presign,
 		"versions":               allVersions,
 		"versions over pages":    versionsOverPages,
+		"keys as they are":       keysAsTheyAre,
 		"lock of a version":      lockOfVersion,
 		"retain":                 retain,
 		"upload":                 upload,

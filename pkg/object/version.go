@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -34,7 +35,7 @@ type Version struct {
 // is yielded once and ends it.
 func (b *Bucket) Versions(ctx context.Context, prefix, after string) iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
-		in := &s3.ListObjectVersionsInput{Bucket: &b.name, Prefix: &prefix}
+		in := &s3.ListObjectVersionsInput{Bucket: &b.name, Prefix: &prefix, EncodingType: types.EncodingTypeUrl}
 		if after != "" {
 			in.KeyMarker = &after
 		}
@@ -45,7 +46,12 @@ func (b *Bucket) Versions(ctx context.Context, prefix, after string) iter.Seq2[V
 				yield(Version{}, b.failed("list versions", prefix, err))
 				return
 			}
-			found := slices.Concat(held, versions(page))
+			now, err := versions(page)
+			if err != nil {
+				yield(Version{}, b.failed("list versions", prefix, err))
+				return
+			}
+			found := slices.Concat(held, now)
 			slices.SortStableFunc(found, inOrder)
 			cut := len(found)
 			if aws.ToBool(page.IsTruncated) {
@@ -65,23 +71,50 @@ func (b *Bucket) Versions(ctx context.Context, prefix, after string) iter.Seq2[V
 				return
 			}
 			held = slices.Clone(found[cut:])
-			in.KeyMarker, in.VersionIdMarker = page.NextKeyMarker, page.NextVersionIdMarker
+			next, err := spelled(page.NextKeyMarker, page.EncodingType)
+			if err == nil && (*next == "" || *next == aws.ToString(in.KeyMarker) && aws.ToString(page.NextVersionIdMarker) == aws.ToString(in.VersionIdMarker)) {
+				err = errors.New("the storage says that there is more, and not from where on")
+			}
+			if err != nil {
+				yield(Version{}, b.failed("list versions", prefix, err))
+				return
+			}
+			in.KeyMarker, in.VersionIdMarker = next, page.NextVersionIdMarker
 		}
 	}
 }
 
 // versions is a page with its two lists as one, not in order.
-func versions(page *s3.ListObjectVersionsOutput) []Version {
+func versions(page *s3.ListObjectVersionsOutput) ([]Version, error) {
 	found := make([]Version, 0, len(page.Versions)+len(page.DeleteMarkers))
 	for _, v := range page.Versions {
-		found = append(found, Version{Key: aws.ToString(v.Key), ID: aws.ToString(v.VersionId), Size: aws.ToInt64(v.Size), Modified: aws.ToTime(v.LastModified),
+		key, err := spelled(v.Key, page.EncodingType)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, Version{Key: *key, ID: aws.ToString(v.VersionId), Size: aws.ToInt64(v.Size), Modified: aws.ToTime(v.LastModified),
 			ETag: strings.Trim(aws.ToString(v.ETag), `"`), IsLatest: aws.ToBool(v.IsLatest)})
 	}
 	for _, m := range page.DeleteMarkers {
-		found = append(found, Version{Key: aws.ToString(m.Key), ID: aws.ToString(m.VersionId), Modified: aws.ToTime(m.LastModified),
+		key, err := spelled(m.Key, page.EncodingType)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, Version{Key: *key, ID: aws.ToString(m.VersionId), Modified: aws.ToTime(m.LastModified),
 			IsLatest: aws.ToBool(m.IsLatest), DeleteMarker: true})
 	}
-	return found
+	return found, nil
+}
+
+// spelled is a key of a listing as it is. Listings are asked for in URL encoding: S3 writes control characters of a key as XML that no reader may take, so that whoever
+// can add one object could make the bucket unreadable. What the answer does not say is encoded is not.
+func spelled(key *string, encoding types.EncodingType) (*string, error) {
+	text := aws.ToString(key)
+	if encoding != types.EncodingTypeUrl {
+		return &text, nil
+	}
+	text, err := url.QueryUnescape(text) // S3 writes a space as +
+	return &text, err
 }
 
 func inOrder(a, b Version) int {

@@ -42,7 +42,7 @@ func TestOnce(t *testing.T) {
 		proc, err := launch(command(dir, nil, "--once"))
 		require.NoError(t, err)
 		require.Equal(t, 0, proc.exit(), proc.output)
-		require.Regexp(t, `(?s)alice@acme\.test opened `+thread+`\n.*agent  Hello\. .*[2-9] chunks; first reply \S+ after the start.*`+
+		require.Regexp(t, `(?s)alice@acme\.test opened `+thread+`\n.*agent  Hello\. .*chunks: [1-9]; first reply \S+ after the start.*`+
 			`turn [0-9a-f-]{36}  succeeded\n  perception .* ms\n  planning .* ms\n  action .* ms\n  feedback .* ms\n  \S+, \d+ tokens in, \d+ tokens out, cost \$\d+\.\d{6}\n`,
 			proc.output.String())
 		require.Empty(t, proc.stderr.String())

@@ -19,7 +19,7 @@ const (
 	nouns        = "pkg/agent pkg/thread pkg/tool pkg/turn pkg/space pkg/user"
 	log          = "pkg/audit/trail pkg/audit/export pkg/audit/ledger pkg/audit/proof" // who writes the audit log, and who reads it
 
-	forTests = "!pkg/postgres/pgtest !pkg/handler/handlertest !pkg/audit/witness/witnesstest !pkg/audit/trail/trailtest" // as what takes them out
+	forTests = "!pkg/postgres/pgtest !pkg/handler/handlertest !pkg/audit/witness/witnesstest !pkg/audit/trail/trailtest !pkg/audit/verify/verifytest" // as what takes them out
 
 	aws    = "github.com/aws/aws-sdk-go-v2/... github.com/aws/smithy-go/..."
 	lambda = "github.com/aws/aws-lambda-go/..."
@@ -59,6 +59,7 @@ var mayImport = []struct{ who, project, outside string }{
 	{"pkg/audit/trail/trailtest", words + " " + evidence + " pkg/audit/trail pkg/audit/outbox pkg/postgres pkg/postgres/pgtest", pgx + " github.com/stretchr/testify/..."},
 	{"pkg/audit/export", words + " " + evidence + " pkg/audit/trail pkg/object pkg/postgres pkg/sign", pgx},
 	{"pkg/audit/proof pkg/audit/verify", words + " " + evidence + " pkg/object pkg/postgres", pgx + " " + group},
+	{"pkg/audit/verify/verifytest", words + " " + evidence + " pkg/audit/ledger pkg/audit/outbox pkg/audit/verify pkg/local/bucket pkg/object pkg/postgres/pgtest pkg/sign", pgx + " github.com/stretchr/testify/..."},
 
 	// Nouns: each sees those to its left. Of a technology they see our package, never its SDK; transactions are pgx.Tx.
 	{"pkg/clienttoken", words + " pkg/postgres", pgx},

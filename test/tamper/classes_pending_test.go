@@ -49,7 +49,7 @@ var pendingChains = []class{
 				x.nextAnchor()
 			}
 			w := at(p, verify.MACMismatch)
-			w.with = func(c *verify.Config) { c.ReceiptKey = emission }
+			w.with = func(c *verify.Config) { c.EmissionKey = emission }
 			return w
 		}
 	}},
@@ -72,7 +72,7 @@ var pendingChains = []class{
 			w = want{classes: []verify.Class{verify.ReceiptMissing}}
 		}
 		x.rewrite(p.tenant, rows, p.i)
-		w.with = func(c *verify.Config) { c.Receipts, c.ReceiptKey = x.kept, emission }
+		w.with = func(c *verify.Config) { c.Receipts, c.EmissionKey = x.kept, emission }
 		return w
 	}},
 	{0, "a row of the outbox edited before it is drained", usual, func(x *trial) want {

@@ -179,7 +179,7 @@ func TestCleanWorlds(t *testing.T) {
 			w := l.build(t, world, plan{crashes: n%2 == 1, downtime: n%3 == 0})
 			r := w.verify(t, func(c *verify.Config) {
 				c.WitnessKeys = append(c.WitnessKeys, w.witness.Key())
-				c.Receipts, c.ReceiptKey = w.kept, emission
+				c.Receipts, c.EmissionKey = w.kept, emission
 			})
 			require.Empty(t, r.Findings)
 			require.True(t, r.OK(), "%+v", r)

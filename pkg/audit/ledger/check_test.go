@@ -44,7 +44,7 @@ func (w *world) consistent() {
 // verified asks the verifier, whose word is what counts outside.
 func (w *world) verified() {
 	w.t.Helper()
-	report, err := verify.Run(w.t.Context(), verify.Config{Bucket: w.bucket, Database: w.db.SuperURL, Keys: w.verifiers(), AllowEmpty: true, ReceiptKey: emissionKey, Now: w.now,
+	report, err := verify.Run(w.t.Context(), verify.Config{Bucket: w.bucket, Database: w.db.SuperURL, Keys: w.verifiers(), AllowEmpty: true, EmissionKey: emissionKey, Now: w.now,
 		ClockTolerance: -1})
 	require.NoError(w.t, err)
 	found := slices.DeleteFunc(report.Findings, func(f verify.Finding) bool { return f.Class == verify.Quarantined })

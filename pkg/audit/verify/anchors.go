@@ -20,7 +20,11 @@ type numbered struct {
 	n uint64
 }
 
-// listAnchors lists the anchors, and finds the numbers that are left out.
+// mostMissing is how many anchors may be missing of all. A number that is farther beyond those of the others is nobody's anchor: three years of cadences are not lost
+// before it, and what a run keeps is sized by the newest number.
+const mostMissing = 1 << 17
+
+// listAnchors lists the anchors after a number, and finds the numbers that are left out.
 func (r *run) listAnchors(ctx context.Context, after uint64) (list []numbered, err error) {
 	start := ""
 	if after > 0 {
@@ -34,6 +38,10 @@ func (r *run) listAnchors(ctx context.Context, after uint64) (list []numbered, e
 		n, ok := anchor.ParseKey(s.key)
 		if !ok {
 			r.found.add(Finding{Class: ObjectUnexpected, Key: s.key, Detail: "not the key of an anchor"})
+			continue
+		}
+		if n-after-uint64(len(list)) > mostMissing {
+			r.found.add(Finding{Class: ObjectUnexpected, Key: s.key, Detail: "its number is far beyond those of all other anchors"})
 			continue
 		}
 		if s.version == "" {
@@ -251,6 +259,7 @@ func (p *anchorPass) cosigned(note string, fail func(Class, string, ...any)) boo
 
 // end judges what only the newest anchor shows.
 func (p *anchorPass) end() {
+	p.cover()
 	if len(p.cfg.WitnessKeys) > 0 && p.beforeN > p.witnessed+p.cfg.MaxUnwitnessed {
 		p.found.add(Finding{Class: Unwitnessed, Cadence: p.witnessed + 1, Detail: fmt.Sprintf("no anchor from %s on (the newest is %s) has the cosignatures of all given witnesses",
 			anchor.CadenceID(p.witnessed+1), anchor.CadenceID(p.beforeN))})

@@ -134,16 +134,14 @@ func (b *beacons) visit(ctx context.Context, n uint64, f fetched) error {
 		return nil
 	}
 	beacon, err := anchor.OpenBeacon(f.body, b.cfg.Keys)
-	if errors.Is(err, anchor.ErrSignature) {
-		if len(b.cfg.Keys) > 0 {
-			fail(BeaconSignature, "not signed by a given key of the log")
-		}
-		err = nil
-	}
 	follows, sum := n == b.number+1 && b.sum != "", anchor.SHA256(f.body)
 	b.number, b.before, b.sum = n, b.sum, sum
-	switch {
-	case err != nil:
+	switch unsigned := errors.Is(err, anchor.ErrSignature); {
+	case unsigned && len(b.cfg.Keys) > 0: // whoever wrote it: it says nothing of the chains
+		fail(BeaconSignature, "not signed by a given key of the log")
+		b.last = nil
+		return nil
+	case err != nil && !unsigned:
 		fail(BeaconInvalid, "not a beacon: %v", err)
 		b.last = nil
 		return nil
@@ -274,7 +272,7 @@ func (b *beacons) cadences(ctx context.Context) error {
 			return err
 		}
 		defer s.close()
-		l, err := readLedger(ctx, s)
+		l, err := b.readLedger(ctx, s)
 		if err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ type link struct {
 	first    micros // recorded_at of the first event
 	recorded micros // of the last
 	cadence  uint64 // of the last
-	chain    trail
+	chain    digest
 	findings int
 	saved    *saved // from an earlier run, until its last event was found again
 	tip      *saved // the same, until its last unanchored event was found again
@@ -303,7 +303,7 @@ func (w *walk) finish() {
 	w.turn(math.MaxUint64)
 	e := ended{id: l.id, length: l.length, hash: l.hash, first: l.first, anchored: l.anchored}
 	e.anchored.Tip = tip{l.length, string(l.hash[:])}
-	var want trail
+	var want digest
 	if l.known != nil {
 		want = l.known.chain
 		if l.length < l.known.now.length {

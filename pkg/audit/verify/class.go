@@ -12,7 +12,7 @@ const (
 	ObjectReplaced   Class = "object-replaced"   // more than one version
 	ObjectHidden     Class = "object-hidden"     // a delete marker
 	ObjectUnexpected Class = "object-unexpected" // a key that nobody writes
-	ObjectChanged    Class = "object-changed"    // not what the storage listed
+	ObjectChanged    Class = "object-changed"    // what was read is not what was listed, or more is listed than the platform writes
 	LockMode         Class = "lock-mode"         // no lock, or one that can be lifted
 	Retention        Class = "retention"         // the lock ends too early
 	Clock            Class = "clock"             // the writer's time and the storage's time differ

@@ -21,9 +21,30 @@ type ledger struct {
 	beacon   uint64 // the newest beacon
 }
 
-func readLedger(ctx context.Context, s *session) (l ledger, err error) {
-	err = s.row(ctx, `select open_cadence, beacon_number, coalesce((select max(number) from audit_anchors where anchored_at is not null), 0) from audit_ledger`, nil, &l.open, &l.beacon, &l.anchored)
-	return l, err
+// readLedger reads what whoever has the database may have set to anything, or taken away: that is a finding, and no reason to end.
+func (r *run) readLedger(ctx context.Context, s *session) (ledger, error) {
+	var open, beacon, anchored int64
+	err := s.row(ctx, `select coalesce(max(open_cadence), -1), coalesce(max(beacon_number), -1), coalesce((select max(number) from audit_anchors where anchored_at is not null), 0) from audit_ledger`,
+		nil, &open, &beacon, &anchored)
+	return ledger{
+		open:     r.counted(open, Finding{Class: AnchorDatabase}, "the number of the open cadence"),
+		beacon:   r.counted(beacon, Finding{Class: HeadDatabase}, "the number of the newest beacon"),
+		anchored: r.counted(anchored, Finding{Class: AnchorDatabase}, "the number of the newest published anchor"),
+	}, err
+}
+
+// counted is a number of the database that counts something. One that is less than nothing is a finding, and goes as 0.
+func (r *run) counted(v int64, f Finding, what string) uint64 {
+	if v < 0 {
+		f.Detail = fmt.Sprintf("%s in the database is %d, or not there", what, v)
+		r.found.add(f)
+	}
+	return uint64(max(v, 0))
+}
+
+// finite is a time's column without infinities and nulls, which no time is made of here.
+func finite(column string) string {
+	return "least(greatest(" + column + ", '0001-01-01 00:00+00'), '9999-12-31 00:00+00')"
 }
 
 // compareAnchors holds what the database remembers of anchors to the bucket.
@@ -33,13 +54,14 @@ func (r *run) compareAnchors(ctx context.Context, s *session, h *history) error 
 		r.found.add(Finding{Class: AnchorDatabase, Cadence: n, Detail: fmt.Sprintf(format, args...)})
 	}
 	forgotten := func(to uint64) {
-		for ; next < to; next++ {
+		for to = min(to, h.hi+1); next < to; next++ { // whatever number the database has
 			if c := h.at(next); c != nil && c.usable {
 				fail(next, "%s is in the bucket, and the database does not know the cadence: it was set back, or the row is gone", anchor.CadenceID(next))
 			}
 		}
 	}
-	err := s.rows(ctx, `select number, recorded_at, window_to, object_sha256, header_sha256, anchored_at is not null, log_tree from audit_anchors where number > $1 order by number`, []any{int64(h.lo)},
+	err := s.rows(ctx, fmt.Sprintf(`select number, %s, %s, object_sha256, header_sha256, anchored_at is not null, log_tree from audit_anchors where number > $1 order by number`,
+		finite("recorded_at"), finite("window_to")), []any{int64(h.lo)},
 		func(rows pgx.Rows) error {
 			var n uint64
 			var recorded, to time.Time
@@ -75,7 +97,15 @@ func (r *run) compareAnchors(ctx context.Context, s *session, h *history) error 
 			return nil
 		})
 	forgotten(h.hi + 1)
-	return err
+	if err != nil {
+		return err
+	}
+	return s.rows(ctx, `select number from audit_anchors where number < 1 order by number limit 1`, nil, func(rows pgx.Rows) error {
+		var n int64
+		err := rows.Scan(&n)
+		fail(0, "the database has an anchor with the number %d", n)
+		return err
+	})
 }
 
 func sameLog(state []byte, log merkle.Range) bool {
@@ -96,13 +126,14 @@ func (r *run) compareHeads(ctx context.Context, s *session, chains []ended) erro
 			}
 		}
 	}
-	err := s.rows(ctx, `select tenant_id, length, event_hash from audit_heads where `+r.ofTenant("tenant_id")+` order by tenant_id`, nil, func(rows pgx.Rows) error {
+	err := s.rows(ctx, `select tenant_id, coalesce(length, -1), coalesce(event_hash, '') from audit_heads where `+r.ofTenant("tenant_id")+` order by tenant_id`, nil, func(rows pgx.Rows) error {
 		var id uuid
-		var length uint64
+		var stored int64
 		var hash string
-		if err := rows.Scan((*[16]byte)(&id), &length, &hash); err != nil {
+		if err := rows.Scan((*[16]byte)(&id), &stored, &hash); err != nil {
 			return err
 		}
+		length := r.counted(stored, Finding{Class: HeadDatabase, TenantID: id.String()}, "the length of the writer's head")
 		unknown(&id)
 		switch {
 		case i == len(chains) || chains[i].id != id:
@@ -129,15 +160,16 @@ func (r *run) compareAnchored(ctx context.Context, s *session, h *history) error
 	fail := func(id uuid, detail string) {
 		r.found.add(Finding{Class: HeadDatabase, TenantID: id.String(), Detail: "the state of the newest anchor in the database " + detail})
 	}
-	err := s.rows(ctx, `select tenant_id, length, event_hash, tree from audit_anchored_heads where `+r.ofTenant("tenant_id")+` order by tenant_id`, nil, func(rows pgx.Rows) error {
+	err := s.rows(ctx, `select tenant_id, coalesce(length, -1), coalesce(event_hash, ''), tree from audit_anchored_heads where `+r.ofTenant("tenant_id")+` order by tenant_id`, nil, func(rows pgx.Rows) error {
 		var id uuid
-		var length uint64
+		var stored int64
 		var hash string
 		var state []byte
 		var tree merkle.Range
-		if err := rows.Scan((*[16]byte)(&id), &length, &hash, &state); err != nil {
+		if err := rows.Scan((*[16]byte)(&id), &stored, &hash, &state); err != nil {
 			return err
 		}
+		length := r.counted(stored, Finding{Class: HeadDatabase, TenantID: id.String()}, "the length of the anchored head")
 		for ; i < len(known) && bytes.Compare(known[i].id[:], id[:]) < 0; i++ {
 			fail(known[i].id, "lacks the tenant")
 		}
@@ -164,11 +196,11 @@ func (r *run) compareBeacons(ctx context.Context, s *session, h *history, b *bea
 	var ids []string
 	var positions []int64
 	ask := func() error {
-		err := s.rows(ctx, `select e.tenant_id::text, e.event_id::text, e.chain_position, e.recorded_at from unnest($1::uuid[], $2::bigint[]) b (tenant_id, position)
+		err := s.rows(ctx, `select e.tenant_id::text, e.event_id::text, e.chain_position, `+finite("e.recorded_at")+` from unnest($1::uuid[], $2::bigint[]) b (tenant_id, position)
 join audit_events e on e.tenant_id = b.tenant_id and e.chain_position = b.position`, []any{ids, positions}, func(rows pgx.Rows) error {
 			f := Finding{Class: BeaconLate}
 			var at time.Time
-			if err := rows.Scan(&f.TenantID, &f.EventID, &f.Position, &at); err != nil {
+			if err := rows.Scan(&f.TenantID, &f.EventID, &f.Position, &at); err != nil { // a position that was asked for
 				return err
 			}
 			if r.now.Sub(at) > r.cfg.MaxBeaconLag {

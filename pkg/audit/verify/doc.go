@@ -11,7 +11,12 @@
 // What holds for a run:
 //   - All of the database is read in one snapshot, taken after the anchors were listed, so a writer at work makes no false finding.
 //   - Memory is bounded by the tenants and the anchors (some hundred bytes each), never by the events: heads are compared through a running hash for each tenant,
-//     and only where that differs are the anchors read once more to say where. Findings are kept up to a limit and counted beyond it.
+//     and only where that differs are the anchors read once more to say where. Findings are kept up to a limit and counted beyond it. What a number in a key or in
+//     the database sizes is bounded by what was listed.
+//   - Of objects that are read whole, 16 MiB are held at a time, or a single one that is larger; what is larger than the platform itself can write (an anchor of 1 GiB,
+//     a beacon of 64 MiB) is a finding and not read, and memory is taken for bytes that come, not for sizes that are listed. Event logs of any size are streamed. An
+//     anchor takes some 230 bytes for each of its tenants, 650 more while it is parsed, and 450 are kept: 200 MB suffice for some ten thousand tenants, and an anchor
+//     of many more that somebody forged with care takes as much as a real one of that size would.
 //   - Nothing is written, to the bucket or the database, and nothing waits for ever: a bucket or database that is silent for Config.Patience ends the run with an
 //     error. An error means "could not finish"; what was found stands in the Report.
 //   - Whatever could not be checked is named in Report.NotChecked.

@@ -73,7 +73,7 @@ func (r *run) judge(ctx context.Context, s *session, list []doubt) error {
 		ids[i] = d.EventID
 	}
 	accepted := make([]*time.Time, len(list))
-	err := s.rows(ctx, `select b.i, o.created_at from unnest($1::uuid[]) with ordinality b (id, i) join audit_outbox o on o.event_id = b.id`, []any{ids}, func(rows pgx.Rows) error {
+	err := s.rows(ctx, `select b.i, `+finite("o.created_at")+` from unnest($1::uuid[]) with ordinality b (id, i) join audit_outbox o on o.event_id = b.id`, []any{ids}, func(rows pgx.Rows) error {
 		var i int
 		var at time.Time
 		err := rows.Scan(&i, &at)

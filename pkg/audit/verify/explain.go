@@ -3,6 +3,7 @@ package verify
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -154,10 +155,7 @@ func (r *run) firstChanged(ctx context.Context, id uuid, common entry, to step) 
 	if err != nil || log == nil {
 		return err // that it is missing is a finding of its own
 	}
-	rows, err := r.keptRows(ctx, r.db.leader, id, common.length, to.length)
-	if err != nil {
-		return err
-	}
+	rows := &keptRows{session: r.db.leader, id: id, atOnce: keptAtOnce}
 	position := common.length
 	note := func(event, detail string) {
 		r.found.add(Finding{Class: EventChanged, TenantID: id.String(), EventID: event, Position: position, Cadence: to.cadence, Detail: detail})
@@ -165,29 +163,35 @@ func (r *run) firstChanged(ctx context.Context, id uuid, common entry, to step) 
 	prev := linkText(common)
 	err = r.lines(ctx, *log, func(line []byte) error {
 		position++
-		event := eventOf(line)
-		row, there := rows[position]
+		row, there, err := rows.at(ctx, position)
 		sum := anchor.EventHash(line, prev)
+		hash := hex.EncodeToString(sum[:])
 		switch {
+		case err != nil:
+			return err
 		case !there:
-			note(event, "the write-once log has it, the chain has not")
+			note(eventOf(line), "the write-once log has it, the chain has not")
 			return errFound
-		case row.text != digest(line):
-			note(event, fmt.Sprintf("the write-once log has this event here, the row has %s with another text", row.event))
+		case row.text != sha256.Sum256(line):
+			note(eventOf(line), fmt.Sprintf("the write-once log has this event here, the row has %s with another text", row.event))
 			return errFound
-		case row.hash != hex.EncodeToString(sum[:]) || row.prev != prev:
-			note(event, "the text is that of the write-once log, but event_hash or prev_hash is not")
+		case row.link != linkOf([]byte(hash), []byte(prev)):
+			note(eventOf(line), "the text is that of the write-once log, but event_hash or prev_hash is not")
 			return errFound
 		}
-		prev = hex.EncodeToString(sum[:])
+		prev = hash
 		return nil
 	})
 	if errors.Is(err, errFound) || errors.Is(err, errLine) {
 		return nil
 	}
-	if row, more := rows[position+1]; err == nil && more && row.cadence <= to.cadence {
+	if err != nil {
+		return err
+	}
+	row, more, err := rows.at(ctx, position+1)
+	if err == nil && more && row.cadence <= to.cadence {
 		position++
-		note(row.event, "the row says it was covered by this cadence, the write-once log has no such event")
+		note(row.event.String(), "the row says it was covered by this cadence, the write-once log has no such event")
 	}
 	return err
 }

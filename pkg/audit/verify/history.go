@@ -14,10 +14,10 @@ import (
 // tenant is what the anchors say of a tenant's chain.
 type tenant struct {
 	id    uuid
-	now   entry // at the newest anchor
-	base  entry // at the anchor before the first that is checked; zero: none
-	chain trail // of all entries since base
-	heads trail // the same without the side tree's root
+	now   entry  // at the newest anchor
+	base  entry  // at the anchor before the first that is checked; zero: none
+	chain digest // of all entries since base
+	heads digest // the same without the side tree's root
 }
 
 // entry is where a chain stood at an anchor.
@@ -26,13 +26,13 @@ type entry struct {
 	hash, root merkle.Hash
 }
 
-// trail is a running hash over entries. Two are equal exactly when the entries are: that is how the millions of heads in anchors are compared with the
+// digest is a running hash over entries. Two are equal exactly when the entries are: that is how the millions of heads in anchors are compared with the
 // chains in the memory of one.
-type trail [sha256.Size]byte
+type digest [sha256.Size]byte
 
-func (t *trail) add(cadence uint64, e entry, withRoot bool) {
+func (d *digest) add(cadence uint64, e entry, withRoot bool) {
 	var b [32 + 8 + 8 + 32 + 32]byte
-	n := copy(b[:], t[:])
+	n := copy(b[:], d[:])
 	binary.BigEndian.PutUint64(b[n:], cadence)
 	binary.BigEndian.PutUint64(b[n+8:], e.length)
 	n += 16
@@ -40,7 +40,7 @@ func (t *trail) add(cadence uint64, e entry, withRoot bool) {
 	if withRoot {
 		n += copy(b[n:], e.root[:])
 	}
-	*t = sha256.Sum256(b[:n])
+	*d = sha256.Sum256(b[:n])
 }
 
 // cadence is what is kept of an anchor.
@@ -49,7 +49,8 @@ type cadence struct {
 	modified       time.Time
 	sha256, header merkle.Hash
 	windowTo       time.Time
-	usable         bool // it was read, and is an anchor: chains are held to it
+	usable         bool   // it was read, and is an anchor: chains are held to it
+	covered        uint64 // the first usable anchor from this one on; 0: none
 }
 
 // history is what the anchors say, from the one after lo to hi. Anchor lo is the base: what came before it is held to it and not looked at again.
@@ -78,12 +79,21 @@ func (h *history) at(n uint64) *cadence {
 
 // covering is the first usable anchor that covers events of cadence n; 0: none.
 func (h *history) covering(n uint64) uint64 {
-	for n = max(n, h.lo+1); n <= h.hi; n++ {
-		if h.cadences[n-h.lo-1].usable {
-			return n
-		}
+	if n = max(n, h.lo+1); n > h.hi {
+		return 0
 	}
-	return 0
+	return h.cadences[n-h.lo-1].covered
+}
+
+// cover finds for each cadence the anchor that covers it, when all were read: chains ask for every step, and anchors may be missing by the thousand.
+func (h *history) cover() {
+	next := uint64(0)
+	for i := len(h.cadences) - 1; i >= 0; i-- {
+		if h.cadences[i].usable {
+			next = h.lo + 1 + uint64(i)
+		}
+		h.cadences[i].covered = next
+	}
 }
 
 // tenant is what the anchors say of this one, nil if nothing.
@@ -139,6 +149,6 @@ func (h *history) advance(n uint64, list []anchor.Tenant, shrunk func(id uuid, b
 func (h *history) rebase() {
 	for i := range h.tenants {
 		t := &h.tenants[i]
-		t.base, t.chain, t.heads = t.now, trail{}, trail{}
+		t.base, t.chain, t.heads = t.now, digest{}, digest{}
 	}
 }

@@ -26,15 +26,15 @@ func TestTimesThatAnEmitterMaySay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := empty(t, 1)
-			w.record(1)
-			e := audit.Event{TenantID: w.tenants[0], Actor: "runtime", ActorType: audit.ActorAgent, Source: audit.SourceRuntime, Type: audit.AgentCreated,
-				OccurredAt: ident.Time{Time: w.now().Add(c.occurred)}, Payload: map[string]any{"agentId": "a"}}
-			w.offset += time.Hour
-			e.OccurredAt = ident.Time{Time: w.now().Add(c.occurred)}
-			require.NoError(t, w.box.InTenant(t.Context(), w.db.App, e.TenantID, func(tx pgx.Tx) error { return w.box.Record(t.Context(), tx, e) }))
-			w.offset += c.drained
-			w.drain()
-			w.anchor()
+			w.Record(1)
+			e := audit.Event{TenantID: w.Tenants[0], Actor: "runtime", ActorType: audit.ActorAgent, Source: audit.SourceRuntime, Type: audit.AgentCreated,
+				OccurredAt: ident.Time{Time: w.Now().Add(c.occurred)}, Payload: map[string]any{"agentId": "a"}}
+			w.Offset += time.Hour
+			e.OccurredAt = ident.Time{Time: w.Now().Add(c.occurred)}
+			require.NoError(t, w.Box.InTenant(t.Context(), w.DB.App, e.TenantID, func(tx pgx.Tx) error { return w.Box.Record(t.Context(), tx, e) }))
+			w.Offset += c.drained
+			w.Drain()
+			w.Anchor()
 			requireClean(t, w.verify())
 		})
 	}
@@ -51,13 +51,13 @@ func TestALongWaitInTheOutbox(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := empty(t, 1)
-			w.offset = 0 // the database says when a row came
-			e := audit.Event{EventID: ident.New(), TenantID: w.tenants[0], Actor: "runtime", ActorType: audit.ActorAgent, Source: audit.SourceRuntime, Type: audit.AgentCreated,
-				OccurredAt: ident.Time{Time: w.now().Add(c.occurred)}, Payload: map[string]any{"agentId": "a"}}
-			require.NoError(t, w.box.InTenant(t.Context(), w.db.App, e.TenantID, func(tx pgx.Tx) error { return w.box.Record(t.Context(), tx, e) }))
-			w.offset += 3 * time.Hour
-			w.drain()
-			w.anchor()
+			w.Offset = 0 // the database says when a row came
+			e := audit.Event{EventID: ident.New(), TenantID: w.Tenants[0], Actor: "runtime", ActorType: audit.ActorAgent, Source: audit.SourceRuntime, Type: audit.AgentCreated,
+				OccurredAt: ident.Time{Time: w.Now().Add(c.occurred)}, Payload: map[string]any{"agentId": "a"}}
+			require.NoError(t, w.Box.InTenant(t.Context(), w.DB.App, e.TenantID, func(tx pgx.Tx) error { return w.Box.Record(t.Context(), tx, e) }))
+			w.Offset += 3 * time.Hour
+			w.Drain()
+			w.Anchor()
 			r := w.verify()
 			if c.found {
 				requireFound(t, r, verify.Finding{Class: verify.OccurredAt, EventID: e.EventID, Position: 1})
@@ -92,14 +92,14 @@ func TestAnOutageOfTheKey(t *testing.T) {
 
 func outage(t *testing.T, d time.Duration) {
 	w := empty(t, 1)
-	w.offset = -d
-	key := &unsigned{w.signer, true}
-	l := ledger.New(ledger.Config{DB: w.db.Open(t, w.db.LedgerURL), Bucket: w.bucket, Signer: key, Key: emission, Origin: origin, Interval: interval, BeaconEvery: -1, Now: w.now})
-	for w.offset < 0 {
-		w.emit(audit.Event{TenantID: w.tenants[0], Payload: map[string]any{"agentId": ident.New()}})
+	w.Offset = -d
+	key := &unsigned{w.Signer, true}
+	l := ledger.New(ledger.Config{DB: w.DB.Open(t, w.DB.LedgerURL), Bucket: w.Bucket, Signer: key, Key: emission, Origin: origin, Interval: interval, BeaconEvery: -1, Now: w.Now})
+	for w.Offset < 0 {
+		w.Emit(audit.Event{TenantID: w.Tenants[0], Payload: map[string]any{"agentId": ident.New()}})
 		_ = l.Drain(t.Context())
 		require.Error(t, l.PublishAnchor(t.Context()))
-		w.offset += interval
+		w.Offset += interval
 	}
 	key.broken = false
 	require.NoError(t, l.Drain(t.Context()))

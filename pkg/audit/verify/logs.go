@@ -10,12 +10,11 @@ import (
 	"io"
 	"iter"
 	"math"
-	"slices"
-
-	"golang.org/x/sync/errgroup"
+	"sync"
 
 	"github.com/agentplatform/agentplatform/pkg/audit"
 	"github.com/agentplatform/agentplatform/pkg/audit/anchor"
+	"github.com/agentplatform/agentplatform/pkg/fault"
 )
 
 // logs reads the event logs of the bucket in the order of tenants and cadences: from each anchor's head, a log's events must lead to the next one's. It needs
@@ -31,7 +30,7 @@ type logs struct {
 	length   uint64
 	hash     []byte // of the last event, hexadecimal, or GENESIS
 	cadence  uint64 // of the last log
-	heads    trail
+	heads    digest
 	text     []byte
 	diverged []uuid
 }
@@ -69,33 +68,62 @@ func (l *logs) list(ctx context.Context) iter.Seq2[stored, error] {
 				moved = append(moved, id)
 			}
 		}
-		for some := range slices.Chunk(moved, 4*l.cfg.Fetches) {
-			found := make([][]stored, len(some))
-			g, ctx := errgroup.WithContext(ctx)
-			g.SetLimit(l.cfg.Fetches)
-			for i, id := range some {
-				g.Go(func() (err error) {
-					after := ""
-					if l.h.lo > 0 {
-						after = anchor.EventsKey(id, l.h.lo)
-					}
-					l.listUnder(ctx, anchor.EventPrefix+id+"/", after, func(s stored, failed error) bool {
-						found[i], err = append(found[i], s), failed
-						return true
-					})
-					return err
-				})
-			}
-			if err := g.Wait(); err != nil {
-				yield(stored{}, err)
+		l.listTenants(ctx, moved, yield)
+	}
+}
+
+// listedAhead is how many logs of a tenant are listed before its turn comes: a page.
+const listedAhead = 1000
+
+// listTenants lists the logs of these tenants in their order, while those of the next ones are being listed, as many tenants at a time as there may be requests.
+func (l *logs) listTenants(ctx context.Context, ids []string, yield func(stored, error) bool) {
+	type item struct {
+		stored
+		err error
+	}
+	var g sync.WaitGroup
+	defer g.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	turns := make(chan chan item, l.cfg.Fetches) // in the order of ids; its one writer closes it
+	g.Go(func() {
+		defer close(turns)
+		for _, id := range ids {
+			turn := make(chan item, listedAhead)
+			select {
+			case turns <- turn:
+			case <-ctx.Done():
 				return
 			}
-			for _, s := range slices.Concat(found...) {
-				if !yield(s, nil) {
-					return
+			g.Go(func() {
+				defer close(turn)
+				after := ""
+				if l.h.lo > 0 {
+					after = anchor.EventsKey(id, l.h.lo)
 				}
+				l.listUnder(ctx, anchor.EventPrefix+id+"/", after, func(s stored, err error) bool {
+					select {
+					case turn <- item{s, err}:
+						return true
+					case <-ctx.Done():
+						return false
+					}
+				})
+			})
+		}
+	})
+	for turn := range turns {
+		for i := range turn {
+			if !yield(i.stored, i.err) || i.err != nil {
+				return
 			}
 		}
+		if ctx.Err() != nil {
+			break // what was listed may not be all
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		yield(stored{}, err)
 	}
 }
 
@@ -167,7 +195,7 @@ func (r *run) lines(ctx context.Context, f fetched, line func([]byte) error) err
 	ctx, w := watched(ctx, "the bucket", r.cfg.Patience)
 	defer w.end()
 	body, size, err := r.cfg.Bucket.Open(ctx, f.key, f.version)
-	if isMissing(err) {
+	if fault.IsMissing(err) {
 		r.vanished(f.stored)
 		return nil
 	}
@@ -195,7 +223,10 @@ func (r *run) lines(ctx context.Context, f fetched, line func([]byte) error) err
 			long = append(long, piece...)
 			piece, long = long, long[:0]
 		}
-		if err := line(piece[:len(piece)-1]); err != nil {
+		w.rest() // the line's visitor may ask the database
+		err = line(piece[:len(piece)-1])
+		w.wake()
+		if err != nil {
 			return err
 		}
 	}
@@ -205,7 +236,7 @@ const maxLine = 8 << 20 // bytes; an event has at most one MiB of payload
 
 func (l *logs) start(id uuid) {
 	l.begun, l.id, l.known = true, id, l.h.tenant(id)
-	l.base, l.length, l.cadence, l.heads = entry{}, 0, 0, trail{}
+	l.base, l.length, l.cadence, l.heads = entry{}, 0, 0, digest{}
 	l.hash = append(l.hash[:0], audit.Genesis...)
 	if l.known != nil && l.known.base.length > 0 {
 		l.base, l.length = l.known.base, l.known.base.length
@@ -253,7 +284,7 @@ func (l *logs) passed(id uuid, all bool) {
 			l.next++
 			return
 		}
-		if t.heads != (trail{}) && (l.cfg.Tenant == "" || l.cfg.Tenant == t.id.String()) {
+		if t.heads != (digest{}) && (l.cfg.Tenant == "" || l.cfg.Tenant == t.id.String()) {
 			l.diverged = append(l.diverged, t.id)
 		}
 	}

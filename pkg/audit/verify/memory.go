@@ -86,6 +86,9 @@ func (m *memory) check(bucket string) error {
 		return errors.New("its log is not of its anchor")
 	}
 	for i, t := range m.Tenants {
+		if t == nil {
+			return errors.New("it has a tenant that is none")
+		}
 		var ok bool
 		if t.id, ok = parseUUID(t.TenantID); !ok || i > 0 && bytes.Compare(m.Tenants[i-1].id[:], t.id[:]) >= 0 {
 			return errors.New("its tenants are out of order")

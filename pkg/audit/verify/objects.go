@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/agentplatform/agentplatform/pkg/audit/anchor"
 	"github.com/agentplatform/agentplatform/pkg/fault"
 	"github.com/agentplatform/agentplatform/pkg/object"
 )
@@ -89,7 +92,19 @@ const (
 const (
 	budget = 16 << 20 // bytes of objects that are held at a time
 	large  = 4 << 20  // bytes from which an object is streamed
+
+	// What the platform never exceeds: the ledger's own limits on what it reads back.
+	maxAnchor = 1 << 30
+	maxBeacon = 64 << 20
 )
+
+// most is how large an object may be that is read entire.
+func most(key string) int64 {
+	if strings.HasPrefix(key, anchor.BeaconPrefix) {
+		return maxBeacon
+	}
+	return maxAnchor
+}
 
 // each visits the objects of items in their order, one at a time, while the next ones are being fetched and their locks checked.
 func (r *run) each(ctx context.Context, items iter.Seq2[stored, error], want wanted, visit func(context.Context, fetched) error) error {
@@ -105,7 +120,7 @@ func (r *run) each(ctx context.Context, items iter.Seq2[stored, error], want wan
 			}
 			f := fetched{stored: item}
 			if want == entire || want == small && item.size < large {
-				f.hold = min(item.size, budget)
+				f.hold = min(max(item.size, 0), budget)
 			}
 			// Room is given in order, so the object whose turn it is always has its own, and the visitor never waits for ever.
 			if err := room.Acquire(ctx, f.hold); err != nil {
@@ -165,8 +180,13 @@ func (r *run) get(ctx context.Context, f *fetched, want wanted) error {
 	if want == onlyLock || want == small && f.size >= large {
 		return nil
 	}
+	if limit := most(f.key); f.size < 0 || f.size > limit {
+		f.gone = true
+		r.found.add(Finding{Class: ObjectChanged, Key: f.key, Detail: fmt.Sprintf("%d bytes are listed, the platform writes at most %d: it is not read", f.size, limit)})
+		return nil
+	}
 	body, size, err := r.cfg.Bucket.Open(ctx, f.key, f.version)
-	if isMissing(err) {
+	if fault.IsMissing(err) {
 		f.gone = true
 		r.vanished(f.stored)
 		return nil
@@ -175,10 +195,8 @@ func (r *run) get(ctx context.Context, f *fetched, want wanted) error {
 		return cause(ctx, err)
 	}
 	defer body.Close()
-	f.body = r.buffers.get(int(f.size))
-	n, err := io.ReadFull(&lively{body, w}, f.body)
-	f.body = f.body[:n]
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+	f.body, err = r.buffers.fill(&lively{body, w}, int(f.size))
+	if err != nil {
 		return cause(ctx, err)
 	}
 	r.sized(f.stored, size)
@@ -201,7 +219,7 @@ func (r *run) checkLock(ctx context.Context, s stored) error {
 		return nil
 	}
 	mode, until, err := r.cfg.Bucket.Lock(ctx, s.key, s.version)
-	if isMissing(err) {
+	if fault.IsMissing(err) {
 		return nil // reading it finds that
 	}
 	if err != nil {
@@ -219,13 +237,7 @@ func (r *run) checkLock(ctx context.Context, s stored) error {
 	return nil
 }
 
-func isMissing(err error) bool {
-	var f *fault.Error
-	return errors.As(err, &f) && f.Type == fault.NotFound
-}
-
-// content is the size bytes of an object, and then the end. What the client says behind them of a checksum is not waited for: it would be an error of the run, where
-// the hashes of the log are the judge.
+// content is the size bytes of an object that were listed, and then the end, whatever the storage still sends.
 type content struct {
 	io.Reader
 	left int64
@@ -268,6 +280,23 @@ func (b *buffers) get(n int) []byte {
 		return make([]byte, n, step/8)
 	}
 	return make([]byte, n, (n+step-1)/step*step)
+}
+
+// fill reads up to n bytes; fewer are no error. What is large gets its memory as its bytes come, and not for a size that is only claimed.
+func (b *buffers) fill(in io.Reader, n int) ([]byte, error) {
+	buf := b.get(min(n, large))
+	got, err := io.ReadFull(in, buf)
+	for err == nil && len(buf) < n {
+		buf = slices.Grow(buf, min(len(buf), n-len(buf)))
+		buf = buf[:min(cap(buf), n)]
+		var more int
+		more, err = io.ReadFull(in, buf[got:])
+		got += more
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return buf[:got], err
 }
 
 func (b *buffers) put(buf []byte) {

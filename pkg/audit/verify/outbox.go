@@ -24,7 +24,7 @@ func (r *run) ofTenant(column string) string {
 
 // readOutbox looks at what is not in the chains yet, and gives the sum of the ids of all that is.
 func (r *run) readOutbox(ctx context.Context, s *session, ids *idRun) error {
-	err := s.rows(ctx, `select tenant_id::text, event_id::text, coalesce(reason, ''), created_at from audit_outbox where state = 'quarantined' and `+r.ofTenant("tenant_id")+` order by position`, nil,
+	err := s.rows(ctx, `select tenant_id::text, event_id::text, coalesce(reason, ''), `+finite("created_at")+` from audit_outbox where state = 'quarantined' and `+r.ofTenant("tenant_id")+` order by position`, nil,
 		func(rows pgx.Rows) error {
 			var tenant, event, reason string
 			var at time.Time
@@ -43,7 +43,7 @@ func (r *run) readOutbox(ctx context.Context, s *session, ids *idRun) error {
 	}
 	var pending uint64
 	var oldest *time.Time
-	err = s.row(ctx, `select count(*), min(created_at) from audit_outbox where state = 'pending' and `+r.ofTenant("tenant_id"), nil, &pending, &oldest)
+	err = s.row(ctx, `select count(*), min(`+finite("created_at")+`) from audit_outbox where state = 'pending' and `+r.ofTenant("tenant_id"), nil, &pending, &oldest)
 	if err != nil {
 		return err
 	}
@@ -72,9 +72,11 @@ func (r *run) compareOutbox(ctx context.Context, s *session, outbox idSum) {
 	note := func(class Class, detail string) func(pgx.Rows) error {
 		return func(rows pgx.Rows) error {
 			f := Finding{Class: class, Detail: detail}
-			if err := rows.Scan(&f.TenantID, &f.EventID, &f.Position); err != nil {
+			var position int64
+			if err := rows.Scan(&f.TenantID, &f.EventID, &position); err != nil {
 				return err
 			}
+			f.Position = uint64(max(position, 0))
 			listed++
 			r.found.add(f)
 			return nil
@@ -161,7 +163,7 @@ func (r *run) nameTwice(ctx context.Context, s *session, id uuid) error {
 	if err != nil {
 		return err
 	}
-	err = s.rows(ctx, `select tenant_id::text, chain_position from audit_events where event_id = $1 order by recorded_at desc, tenant_id, chain_position`, []any{id.String()}, func(rows pgx.Rows) error {
+	err = s.rows(ctx, `select tenant_id::text, chain_position from audit_events where event_id = $1 order by recorded_at desc, tenant_id, chain_position limit 20`, []any{id.String()}, func(rows pgx.Rows) error {
 		var tenant string
 		var position int64
 		if err := rows.Scan(&tenant, &position); err != nil {

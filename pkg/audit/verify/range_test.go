@@ -26,13 +26,13 @@ import (
 
 // window is when a cadence begins and ends.
 func (w *world) window(n int) (from, to time.Time) {
-	w.t.Helper()
+	w.T.Helper()
 	return ask[time.Time](w, `select window_from from audit_anchors where number = $1`, n), ask[time.Time](w, `select window_to from audit_anchors where number = $1`, n)
 }
 
 func TestSinceAndUntil(t *testing.T) {
 	w := populated(t)
-	a := w.tenants[0]
+	a := w.Tenants[0]
 	_, end1 := w.window(1)
 	begin3, end3 := w.window(3)
 	since := func(at time.Time) func(*verify.Config) { return func(c *verify.Config) { c.Since = at } }
@@ -64,7 +64,7 @@ func TestSinceAndUntil(t *testing.T) {
 		"before until":       {6, []func(*verify.Config){until(end3)}, false},
 		"after until":        {7, []func(*verify.Config){until(end3)}, true},
 		"between":            {5, []func(*verify.Config){since(end1), until(end3)}, false},
-		"another tenant's":   {5, []func(*verify.Config){func(c *verify.Config) { c.Tenant = w.tenants[1] }}, true},
+		"another tenant's":   {5, []func(*verify.Config){func(c *verify.Config) { c.Tenant = w.Tenants[1] }}, true},
 		"the tenant's":       {5, []func(*verify.Config){func(c *verify.Config) { c.Tenant = strings.ToUpper(a) }}, false},
 		"locks only":         {5, []func(*verify.Config){func(c *verify.Config) { c.CheckRetention = true }}, true},
 		"locks, no database": {5, []func(*verify.Config){func(c *verify.Config) { c.CheckRetention, c.Database = true, "" }}, true},
@@ -112,18 +112,18 @@ func TestNothingToVerify(t *testing.T) {
 	requireFound(t, w.verify(func(c *verify.Config) { c.CheckRetention = true }), verify.Finding{Class: verify.NothingToVerify})
 	requireClean(t, w.verify(func(c *verify.Config) { c.AllowEmpty = true }))
 
-	w.record(1)
+	w.Record(1)
 	r := w.verify()
 	requireClean(t, r)
 	require.Contains(t, strings.Join(r.Notices, "\n"), "there is no anchor yet")
-	w.offset += time.Hour
+	w.Offset += time.Hour
 	requireFound(t, w.verify(), verify.Finding{Class: verify.AnchorLate})
 
-	w.anchor()
+	w.Anchor()
 	r = w.verify()
 	requireClean(t, r)
-	w.offset += 3 * interval
-	require.NoError(t, w.ledger.PublishAnchor(t.Context()))
+	w.Offset += 3 * interval
+	require.NoError(t, w.Ledger.PublishAnchor(t.Context()))
 	r = w.verify()
 	requireClean(t, r)
 	require.Contains(t, strings.Join(r.Notices, "\n"), "cadence-000000000002 is a backfill")
@@ -162,12 +162,12 @@ func TestARunGoesOnFromTheLast(t *testing.T) {
 	require.EqualValues(t, 0, r.Counts.Beacons)
 
 	// Two more anchors, and a tenant that was not there.
-	w.record(2)
-	w.anchor()
-	w.tenants = append(w.tenants, w.db.Tenant(t, "late"))
-	w.record(1)
-	w.anchor()
-	w.record(1, w.tenants[3])
+	w.Record(2)
+	w.Anchor()
+	w.Tenants = append(w.Tenants, w.DB.Tenant(t, "late"))
+	w.Record(1)
+	w.Anchor()
+	w.Record(1, w.Tenants[3])
 	r = again()
 	requireClean(t, r)
 	require.EqualValues(t, 3+6+4+1, r.Counts.Events)
@@ -181,24 +181,24 @@ func TestARunGoesOnFromTheLast(t *testing.T) {
 
 	// What only who remembers can find: a past rewritten before what is new, and with the right key.
 	w.backup()
-	a := w.tenants[0]
+	a := w.Tenants[0]
 	for name, c := range map[string]struct {
 		do   func()
 		want verify.Finding
 	}{
-		"new event edited":      {func() { w.edit(w.tenants[3], 2, renamed, false) }, verify.Finding{Class: verify.HashMismatch, TenantID: w.tenants[3], Position: 2}},
-		"pending event of then": {func() { w.edit(w.tenants[3], 2, renamed, true) }, verify.Finding{Class: verify.HistoryRewritten, TenantID: w.tenants[3], Position: 2}},
-		"pending event gone":    {func() { w.super(`delete from audit_events where tenant_id = $1 and chain_position = 2`, w.tenants[3]) }, verify.Finding{Class: verify.HistoryRewritten, TenantID: w.tenants[3], Position: 2}},
+		"new event edited":      {func() { w.edit(w.Tenants[3], 2, renamed, false) }, verify.Finding{Class: verify.HashMismatch, TenantID: w.Tenants[3], Position: 2}},
+		"pending event of then": {func() { w.edit(w.Tenants[3], 2, renamed, true) }, verify.Finding{Class: verify.HistoryRewritten, TenantID: w.Tenants[3], Position: 2}},
+		"pending event gone":    {func() { w.super(`delete from audit_events where tenant_id = $1 and chain_position = 2`, w.Tenants[3]) }, verify.Finding{Class: verify.HistoryRewritten, TenantID: w.Tenants[3], Position: 2}},
 		"head of then edited":   {func() { w.edit(a, 12, renamed, true) }, verify.Finding{Class: verify.HistoryRewritten, TenantID: a, Position: 12}},
 		"head of then gone":     {func() { w.super(`delete from audit_events where tenant_id = $1 and chain_position >= 12`, a) }, verify.Finding{Class: verify.HistoryRewritten, TenantID: a, Position: 1}},
 		"tenant gone":           {func() { w.super(`delete from audit_events where tenant_id = $1`, a) }, verify.Finding{Class: verify.HistoryRewritten, TenantID: a}},
 		"anchor of then, signed": {func() {
-			w.reseal(6, w.signer, func(h *anchor.Header, _ []anchor.Tenant) { h.RecordedAt = later(h.RecordedAt, time.Microsecond) })
+			w.reseal(6, w.Signer, func(h *anchor.Header, _ []anchor.Tenant) { h.RecordedAt = later(h.RecordedAt, time.Microsecond) })
 		}, verify.Finding{Class: verify.HistoryRewritten, Key: anchor.Key(6)}},
 		"anchor of then gone": {func() { require.NoError(t, os.Remove(w.file(anchor.Key(6)))) }, verify.Finding{Class: verify.HistoryRewritten, Key: anchor.Key(6)}},
 		"event id of old used again": {func() {
 			w.super(`alter table audit_events drop constraint if exists audit_events_event_id`)
-			w.super(`update audit_events set event_id = $2 where tenant_id = $1 and chain_position = 2`, w.tenants[3], w.event(a, 1))
+			w.super(`update audit_events set event_id = $2 where tenant_id = $1 and chain_position = 2`, w.Tenants[3], w.event(a, 1))
 		}, verify.Finding{Class: verify.DuplicateEvent, EventID: w.event(a, 1)}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -212,7 +212,7 @@ func TestARunGoesOnFromTheLast(t *testing.T) {
 		})
 	}
 
-	for name, text := range map[string]string{"of another bucket": strings.Replace(string(newest), `"bucket":"audit"`, `"bucket":"other"`, 1), "broken": "{", "of another version": strings.Replace(string(newest), `"version":1`, `"version":2`, 1)} {
+	for name, text := range map[string]string{"of another bucket": strings.Replace(string(newest), `"bucket":"audit"`, `"bucket":"other"`, 1), "broken": "{", "of no tenant": strings.Replace(string(newest), `"tenants":[`, `"tenants":[null,`, 1), "of another version": strings.Replace(string(newest), `"version":1`, `"version":2`, 1)} {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 			c := w.config()
@@ -230,9 +230,9 @@ func TestAWriterAtWorkIsNoFinding(t *testing.T) {
 	var g errgroup.Group
 	g.Go(func() error {
 		for i := 0; ctx.Err() == nil; i++ {
-			w.record(1)
+			w.Record(1)
 			if i%2 == 0 {
-				w.anchor()
+				w.Anchor()
 			}
 		}
 		return nil
@@ -317,8 +317,8 @@ func TestWitnesses(t *testing.T) {
 	w.super(`alter table audit_anchors disable trigger all`)
 	cosign(4)
 	requireClean(t, w.verify(with))
-	w.record(1)
-	w.anchor()
+	w.Record(1)
+	w.Anchor()
 	requireFound(t, w.verify(with), verify.Finding{Class: verify.Unwitnessed, Cadence: 5})
 	requireClean(t, w.verify(with, func(c *verify.Config) { c.MaxUnwitnessed = 1 }))
 }
@@ -350,18 +350,18 @@ func TestLargeEvents(t *testing.T) {
 		long[i] = fmt.Sprintf("%04d", i) + strings.Repeat("ü", 2000)
 	}
 	for range 6 {
-		e := audit.Event{EventID: ident.New(), TenantID: w.tenants[0], OccurredAt: ident.Time{Time: w.now()}, Actor: "tester", ActorType: audit.ActorSystem, Source: audit.SourceSystem,
+		e := audit.Event{EventID: ident.New(), TenantID: w.Tenants[0], OccurredAt: ident.Time{Time: w.Now()}, Actor: "tester", ActorType: audit.ActorSystem, Source: audit.SourceSystem,
 			Type: audit.AgentSkillsChanged, Payload: map[string]any{"addedSkills": long}}
-		require.NoError(t, w.box.InTenant(t.Context(), w.db.App, e.TenantID, func(tx pgx.Tx) error { return w.box.Record(t.Context(), tx, e) }))
+		require.NoError(t, w.Box.InTenant(t.Context(), w.DB.App, e.TenantID, func(tx pgx.Tx) error { return w.Box.Record(t.Context(), tx, e) }))
 	}
-	w.drain()
-	w.anchor()
-	key := anchor.EventsKey(w.tenants[0], 1)
+	w.Drain()
+	w.Anchor()
+	key := anchor.EventsKey(w.Tenants[0], 1)
 	require.Greater(t, len(read(t, w.file(key))), 4<<20)
 	requireClean(t, w.verify())
 	w.backup()
-	w.edit(w.tenants[0], 4, func(s string) string { return strings.Replace(s, "0007", "0008", 1) }, true)
-	requireFound(t, w.verify(), verify.Finding{Class: verify.EventChanged, Position: 4, EventID: w.event(w.tenants[0], 4)})
+	w.edit(w.Tenants[0], 4, func(s string) string { return strings.Replace(s, "0007", "0008", 1) }, true)
+	requireFound(t, w.verify(), verify.Finding{Class: verify.EventChanged, Position: 4, EventID: w.event(w.Tenants[0], 4)})
 	w.restore()
 	w.overwrite(key, func(b []byte) []byte { return slices.Replace(b, 1<<20, 1<<20+4, []byte("xxxx")...) })
 	requireFound(t, w.verify(), verify.Finding{Class: verify.LogMismatch, Key: key})
@@ -370,8 +370,8 @@ func TestLargeEvents(t *testing.T) {
 // Many findings are counted, and the first are listed.
 func TestFindingsAreBounded(t *testing.T) {
 	w := empty(t, 2)
-	w.record(60)
-	w.anchor()
+	w.Record(60)
+	w.Anchor()
 	w.super(`update audit_events set canonical = replace(canonical, 'Ada', 'Eve')`)
 	r := w.verify(func(c *verify.Config) { c.MaxFindings = 5 })
 	require.Len(t, r.Findings, 5)
@@ -379,6 +379,6 @@ func TestFindingsAreBounded(t *testing.T) {
 	for i, f := range r.Findings {
 		require.Equal(t, verify.HashMismatch, f.Class)
 		require.EqualValues(t, i+1, f.Position)
-		require.Equal(t, slices.Min(w.tenants), f.TenantID)
+		require.Equal(t, slices.Min(w.Tenants), f.TenantID)
 	}
 }

@@ -15,8 +15,8 @@ import (
 
 // checkReceipts looks for the event of each receipt: in a chain, or at least in the outbox.
 func (r *run) checkReceipts(ctx context.Context, s *session) error {
-	if len(r.cfg.Receipts) > 0 && r.cfg.ReceiptKey == nil {
-		r.found.unchecked("receipts against the text of their events: no receipt key was given, so only their presence is")
+	if len(r.cfg.Receipts) > 0 && r.cfg.EmissionKey == nil {
+		r.found.unchecked("receipts against the text of their events: no emission key was given, so only their presence is")
 	}
 	for part := range slices.Chunk(r.cfg.Receipts, 1000) {
 		held := map[string]string{}
@@ -33,15 +33,16 @@ func (r *run) checkReceipts(ctx context.Context, s *session) error {
 		err := s.rows(ctx, `select event_id::text, tenant_id::text, chain_position, canonical from audit_events where event_id = any($1::uuid[])`, []any{ids}, func(rows pgx.Rows) error {
 			var f Finding
 			var text []byte
-			if err := rows.Scan(&f.EventID, &f.TenantID, &f.Position, &text); err != nil {
+			var position int64
+			if err := rows.Scan(&f.EventID, &f.TenantID, &position, &text); err != nil {
 				return err
 			}
+			f.Position = uint64(max(position, 0))
 			mac, err := hex.DecodeString(held[f.EventID])
-			if r.cfg.ReceiptKey != nil && (err != nil || !r.sealed(text, mac)) {
+			if r.cfg.EmissionKey != nil && (err != nil || !r.sealed(text, mac)) {
 				f.Class, f.Detail = ReceiptMismatch, "the receipt's MAC is not of this event's text"
 				r.found.add(f)
 			}
-			held[f.EventID] = ""
 			delete(held, f.EventID)
 			return nil
 		})
@@ -95,13 +96,13 @@ func (r *run) inOutbox(ctx context.Context, s *session, held map[string]string) 
 // sealed reports whether mac is the emission MAC of a recorded envelope.
 func (r *run) sealed(text, mac []byte) bool {
 	pending, err := audit.Pending(nil, text)
-	return err == nil && hmac.Equal(audit.MAC(r.cfg.ReceiptKey, pending), mac)
+	return err == nil && hmac.Equal(audit.MAC(r.cfg.EmissionKey, pending), mac)
 }
 
 // checkMACs holds every event to the emission MAC that the outbox keeps of it: who has the database, but not the key, can write no event.
 func (r *run) checkMACs(ctx context.Context, s *session) error {
-	if r.cfg.ReceiptKey == nil {
-		r.found.unchecked("emission MACs: no receipt key was given, so an event that was added with all its traces in the database is found only by who holds receipts")
+	if r.cfg.EmissionKey == nil {
+		r.found.unchecked("emission MACs: no emission key was given, so an event that was added with all its traces in the database is found only by who holds receipts")
 		return nil
 	}
 	var may bool

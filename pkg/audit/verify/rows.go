@@ -200,26 +200,48 @@ func (r *run) walkSpan(ctx context.Context, s *session, w *walk, part span) erro
 // kept is a row as far as explanations need it.
 type kept struct {
 	position, cadence uint64
-	event             string
-	text              [sha256.Size]byte
-	hash, prev        string
+	event             uuid
+	text, link        [sha256.Size]byte // of its text; of its hashes
 }
 
-func digest(text []byte) [sha256.Size]byte { return sha256.Sum256(text) }
+// linkOf is a row's event_hash and prev_hash as one hash.
+func linkOf(hash, prev []byte) [sha256.Size]byte {
+	return sha256.Sum256(slices.Concat(hash, []byte{' '}, prev))
+}
 
-// keptRows reads the tenant's rows after a position, and one more than up to another.
-func (r *run) keptRows(ctx context.Context, s *session, id uuid, after, to uint64) (map[uint64]kept, error) {
-	rows := map[uint64]kept{}
+// keptAtOnce is how many positions of a chain are held.
+const keptAtOnce = 50_000
+
+// keptRows are a tenant's rows by position, which goes forward; some are held at a time.
+type keptRows struct {
+	session  *session
+	id       uuid
+	atOnce   uint64 // how many positions are held
+	from, to uint64 // from … to-1
+	rows     map[uint64]kept
+}
+
+// at is the row at the position, of a fork the first.
+func (k *keptRows) at(ctx context.Context, position uint64) (row kept, there bool, err error) {
+	if position < k.from || position >= k.to {
+		k.from, k.to = position, position+k.atOnce
+		err = k.read(ctx)
+	}
+	row, there = k.rows[position]
+	return row, there, err
+}
+
+func (k *keptRows) read(ctx context.Context) error {
+	k.rows = map[uint64]kept{}
 	var x row
-	query := fmt.Sprintf("select %s, canonical from audit_events where tenant_id = '%s' and chain_position > %d and chain_position <= %d order by chain_position", columns, id, after, to+1)
-	err := s.copyOut(ctx, query, &binaryCopy{row: func(f [][]byte) error {
+	query := fmt.Sprintf("select %s, canonical from audit_events where tenant_id = '%s' and chain_position >= %d and chain_position < %d order by chain_position", columns, k.id, k.from, k.to)
+	return k.session.copyOut(ctx, query, &binaryCopy{row: func(f [][]byte) error {
 		if err := x.read(f); err != nil {
 			return err
 		}
-		if at := uint64(max(x.position, 0)); rows[at].position == 0 { // of a fork the first
-			rows[at] = kept{at, uint64(max(x.cadence, 0)), x.event.String(), digest(x.text), string(x.hash), string(x.prev)}
+		if at := uint64(max(x.position, 0)); k.rows[at].position == 0 {
+			k.rows[at] = kept{at, uint64(max(x.cadence, 0)), x.event, sha256.Sum256(x.text), linkOf(x.hash, x.prev)}
 		}
 		return nil
 	}})
-	return rows, err
 }

@@ -81,7 +81,7 @@ func (r *run) verify(ctx context.Context, report *Report) error {
 			return err
 		}
 		defer r.db.close()
-		if l, err = readLedger(ctx, r.db.leader); err != nil {
+		if l, err = r.readLedger(ctx, r.db.leader); err != nil {
 			return err
 		}
 		if list, err = r.listMore(ctx, list, l.anchored); err != nil {

@@ -28,7 +28,7 @@ var tables = []string{"audit_events", "audit_outbox", "audit_heads", "audit_anch
 
 // backup remembers database and bucket, for restore.
 func (w *world) backup() {
-	w.t.Helper()
+	w.T.Helper()
 	for _, table := range tables {
 		w.super("create table backup_" + table + " as table " + table)
 	}
@@ -39,7 +39,7 @@ func (w *world) backup() {
 
 // restore takes back whatever was done since.
 func (w *world) restore() {
-	w.t.Helper()
+	w.T.Helper()
 	w.super("set allow_system_table_mods = on")
 	var all []string
 	for _, table := range tables {
@@ -57,25 +57,25 @@ func (w *world) restore() {
 	}
 	w.touched = false
 	for _, part := range []string{"objects", "versions", "meta"} {
-		require.NoError(w.t, os.RemoveAll(filepath.Join(w.dir, part, name)))
+		require.NoError(w.T, os.RemoveAll(filepath.Join(w.Dir, part, name)))
 		w.copyBucket(part+".backup", part)
 	}
 }
 
 func (w *world) copyBucket(from, to string) {
-	w.t.Helper()
-	root := filepath.Join(w.dir, from, name)
-	require.NoError(w.t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	w.T.Helper()
+	root := filepath.Join(w.Dir, from, name)
+	require.NoError(w.T, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) && path == root {
 			return nil
 		}
-		require.NoError(w.t, err)
-		target := filepath.Join(w.dir, to, name, path[len(root):])
+		require.NoError(w.T, err)
+		target := filepath.Join(w.Dir, to, name, path[len(root):])
 		if entry.IsDir() {
 			return os.MkdirAll(target, 0o700)
 		}
 		text, err := os.ReadFile(path)
-		require.NoError(w.t, err)
+		require.NoError(w.T, err)
 		return os.WriteFile(target, text, 0o600)
 	}))
 }
@@ -83,41 +83,41 @@ func (w *world) copyBucket(from, to string) {
 // file is where the server keeps an object.
 func (w *world) file(key string) string {
 	w.touched = true
-	return filepath.Join(w.dir, "objects", name, key)
+	return filepath.Join(w.Dir, "objects", name, key)
 }
 
 // attribute changes what the server knows of an object.
 func (w *world) attribute(key, attribute string, change func(map[string]any)) {
-	w.t.Helper()
+	w.T.Helper()
 	w.touched = true
-	path := filepath.Join(w.dir, "meta", name, key, "meta", attribute)
+	path := filepath.Join(w.Dir, "meta", name, key, "meta", attribute)
 	text, err := os.ReadFile(path)
-	require.NoError(w.t, err)
+	require.NoError(w.T, err)
 	var v map[string]any
-	require.NoError(w.t, json.Unmarshal(text, &v))
+	require.NoError(w.T, json.Unmarshal(text, &v))
 	change(v)
 	text, err = json.Marshal(v)
-	require.NoError(w.t, err)
-	require.NoError(w.t, os.WriteFile(path, text, 0o600))
+	require.NoError(w.T, err)
+	require.NoError(w.T, os.WriteFile(path, text, 0o600))
 }
 
 // overwrite changes an object below the server.
 func (w *world) overwrite(key string, change func([]byte) []byte) {
-	w.t.Helper()
+	w.T.Helper()
 	text, err := os.ReadFile(w.file(key))
-	require.NoError(w.t, err)
-	require.NoError(w.t, os.WriteFile(w.file(key), change(text), 0o600))
+	require.NoError(w.T, err)
+	require.NoError(w.T, os.WriteFile(w.file(key), change(text), 0o600))
 }
 
 func (w *world) api() *s3.Client {
 	w.touched = true
-	endpoint := w.server.Endpoint()
+	endpoint := w.Server.Endpoint()
 	return s3.New(s3.Options{Region: "us-east-1", BaseEndpoint: &endpoint, UsePathStyle: true, Credentials: credentials.NewStaticCredentialsProvider("root", "root-secret", "")})
 }
 
 // edit changes the text of an event; with rechain, all hashes from it on fit again, and so do the writer's own heads.
 func (w *world) edit(tenant string, position int, change func(string) string, rechain bool) {
-	w.t.Helper()
+	w.T.Helper()
 	text := ask[string](w, `select canonical from audit_events where tenant_id = $1 and chain_position = $2`, tenant, position)
 	w.super(`update audit_events set canonical = $3 where tenant_id = $1 and chain_position = $2`, tenant, position, change(text))
 	if rechain {
@@ -126,7 +126,7 @@ func (w *world) edit(tenant string, position int, change func(string) string, re
 }
 
 func (w *world) rechain(tenant string, from int) {
-	w.t.Helper()
+	w.T.Helper()
 	prev := audit.Genesis
 	if from > 1 {
 		prev = ask[string](w, `select event_hash from audit_events where tenant_id = $1 and chain_position = $2`, tenant, from-1)
@@ -146,33 +146,33 @@ func renamed(text string) string { return strings.Replace(text, "Ada", "Eve", 1)
 
 // reseal changes an anchor's header or list and signs it again.
 func (w *world) reseal(n uint64, signer sign.Signer, change func(*anchor.Header, []anchor.Tenant)) {
-	w.t.Helper()
+	w.T.Helper()
 	w.overwrite(anchor.Key(n), func(text []byte) []byte {
 		a, err := anchor.Parse(text)
-		require.NoError(w.t, err)
+		require.NoError(w.T, err)
 		change(&a.Header, a.Tenants)
 		var log merkle.Range
 		if n > 1 {
-			require.NoError(w.t, log.UnmarshalBinary(ask[[]byte](w, `select log_tree from audit_anchors where number = $1`, n-1)))
+			require.NoError(w.T, log.UnmarshalBinary(ask[[]byte](w, `select log_tree from audit_anchors where number = $1`, n-1)))
 		}
 		text, err = anchor.Seal(a.Header, a.Tenants, log, func(size uint64, root merkle.Hash) (string, error) {
-			return anchor.SignCheckpoint(w.t.Context(), anchor.Checkpoint{Origin: origin, Size: size, Root: root}, signer)
+			return anchor.SignCheckpoint(w.T.Context(), anchor.Checkpoint{Origin: origin, Size: size, Root: root}, signer)
 		})
-		require.NoError(w.t, err)
+		require.NoError(w.T, err)
 		return text
 	})
 }
 
 func (w *world) unlock(key string) {
-	w.t.Helper()
+	w.T.Helper()
 	w.touched = true
-	require.NoError(w.t, os.Remove(filepath.Join(w.dir, "meta", name, key, "meta", "object-retention")))
+	require.NoError(w.T, os.Remove(filepath.Join(w.Dir, "meta", name, key, "meta", "object-retention")))
 }
 
 func (w *world) stranger() sign.Signer {
-	w.t.Helper()
-	s, err := sign.File(filepath.Join(w.t.TempDir(), "stranger.pem"))
-	require.NoError(w.t, err)
+	w.T.Helper()
+	s, err := sign.File(filepath.Join(w.T.TempDir(), "stranger.pem"))
+	require.NoError(w.T, err)
 	return s
 }
 
@@ -181,7 +181,7 @@ func ms(d time.Duration) ident.Time { return ident.Time{Time: time.Unix(0, 0).Ad
 // Each check has a case that breaks what it checks, and nothing else finds first.
 func TestWhatIsFound(t *testing.T) {
 	w := populated(t)
-	a := w.tenants[1]
+	a := w.Tenants[1]
 	third, ninth := w.event(a, 3), w.event(a, 9)
 	last := ask[string](w, `select max(tenant_id::text) from audit_heads`)
 	beacons := ask[int](w, `select beacon_number from audit_ledger`)
@@ -212,7 +212,7 @@ func TestWhatIsFound(t *testing.T) {
 		"not canonical":         {retext(`{"actor"`, `{ "actor"`), []verify.Finding{as(verify.TextNotCanonical)}, nil},
 		"not an envelope":       {retext(`"schema_version":1`, `"schema_version":2`), []verify.Finding{as(verify.EnvelopeInvalid)}, nil},
 		"without recorded_at":   {func() { w.edit(a, 3, unrecorded, true) }, []verify.Finding{as(verify.EnvelopeInvalid)}, nil},
-		"another tenant's text": {retext(a, w.tenants[0]), []verify.Finding{as(verify.ForeignTenant)}, nil},
+		"another tenant's text": {retext(a, w.Tenants[0]), []verify.Finding{as(verify.ForeignTenant)}, nil},
 		"another event's text":  {retext(third, ident.New()), []verify.Finding{as(verify.ColumnMismatch)}, nil},
 		"column occurred_at":    {set("occurred_at = occurred_at + '1 microsecond'"), []verify.Finding{as(verify.ColumnMismatch)}, nil},
 		"column recorded_at":    {set("recorded_at = recorded_at + '1 microsecond'"), []verify.Finding{as(verify.ColumnMismatch)}, nil},
@@ -232,9 +232,9 @@ func TestWhatIsFound(t *testing.T) {
 		"pending event edited":     {func() { w.edit(a, 9, renamed, true) }, []verify.Finding{{Class: verify.BeaconMismatch, TenantID: a, EventID: ninth, Position: 9}}, nil},
 		"pending event deleted":    {func() { w.super(`delete from audit_events where event_id = $1`, ninth) }, []verify.Finding{{Class: verify.BeaconTruncated, TenantID: a, Position: 9}, {Class: verify.EventLost, EventID: ninth}, {Class: verify.HeadDatabase, TenantID: a}}, nil},
 		"forged at the end":        {func() { w.forge(a) }, []verify.Finding{{Class: verify.NotEmitted, TenantID: a, Position: 10}}, nil},
-		"forged and old":           {func() { w.forge(a) }, []verify.Finding{{Class: verify.BeaconLate, TenantID: a, Position: 10}}, func(c *verify.Config) { c.Now = func() time.Time { return w.now().Add(3 * time.Minute) } }},
+		"forged and old":           {func() { w.forge(a) }, []verify.Finding{{Class: verify.BeaconLate, TenantID: a, Position: 10}}, func(c *verify.Config) { c.Now = func() time.Time { return w.Now().Add(3 * time.Minute) } }},
 		"position taken twice":     {func() { w.fork(a) }, []verify.Finding{{Class: verify.Fork, TenantID: a, Position: 3}}, nil},
-		"event id twice":           {func() { w.replay(third, w.tenants[2]) }, []verify.Finding{{Class: verify.DuplicateEvent, EventID: third}}, nil},
+		"event id twice":           {func() { w.replay(third, w.Tenants[2]) }, []verify.Finding{{Class: verify.DuplicateEvent, EventID: third}}, nil},
 		"row hidden from an index": {func() { w.hide(a) }, []verify.Finding{{Class: verify.HiddenRow}}, nil},
 		"writer's head":            {func() { w.super(`update audit_heads set length = 8 where tenant_id = $1`, a) }, []verify.Finding{{Class: verify.HeadDatabase, TenantID: a}}, nil},
 		"writer's head gone":       {func() { w.super(`delete from audit_heads where tenant_id = $1`, last) }, []verify.Finding{{Class: verify.HeadDatabase, TenantID: last}}, nil},
@@ -255,23 +255,23 @@ func TestWhatIsFound(t *testing.T) {
 		}, []verify.Finding{{Class: verify.AnchorInvalid, Cadence: 2}}, nil},
 		"anchor of a stranger": {func() { w.reseal(4, w.stranger(), func(*anchor.Header, []anchor.Tenant) {}) }, []verify.Finding{{Class: verify.AnchorSignature, Cadence: 4}, {Class: verify.AnchorDatabase, Cadence: 4}}, nil},
 		"anchor not the next": {func() {
-			w.reseal(4, w.signer, func(h *anchor.Header, _ []anchor.Tenant) { h.Previous = strings.Repeat("0", 64) })
+			w.reseal(4, w.Signer, func(h *anchor.Header, _ []anchor.Tenant) { h.Previous = strings.Repeat("0", 64) })
 		}, []verify.Finding{{Class: verify.AnchorChain, Cadence: 4}}, nil},
 		"gap between windows": {func() {
-			w.reseal(4, w.signer, func(h *anchor.Header, _ []anchor.Tenant) { h.Window.From = later(h.Window.From, time.Minute) })
+			w.reseal(4, w.Signer, func(h *anchor.Header, _ []anchor.Tenant) { h.Window.From = later(h.Window.From, time.Minute) })
 		}, []verify.Finding{{Class: verify.AnchorWindow, Cadence: 4}}, nil},
 		"windows overlap": {func() {
-			w.reseal(4, w.signer, func(h *anchor.Header, _ []anchor.Tenant) { h.Window.From = later(h.Window.From, -time.Minute) })
+			w.reseal(4, w.Signer, func(h *anchor.Header, _ []anchor.Tenant) { h.Window.From = later(h.Window.From, -time.Minute) })
 		}, []verify.Finding{{Class: verify.AnchorWindow, Cadence: 4}}, nil},
 		"writer's clock set back": {func() {
-			w.reseal(4, w.signer, func(h *anchor.Header, _ []anchor.Tenant) { h.RecordedAt = later(h.RecordedAt, -time.Hour) })
+			w.reseal(4, w.Signer, func(h *anchor.Header, _ []anchor.Tenant) { h.RecordedAt = later(h.RecordedAt, -time.Hour) })
 		}, []verify.Finding{{Class: verify.AnchorWindow, Cadence: 4}}, nil},
 		"log of anchors": {func() {
-			w.reseal(2, w.signer, func(h *anchor.Header, _ []anchor.Tenant) { h.RecordedAt = later(h.RecordedAt, time.Microsecond) })
+			w.reseal(2, w.Signer, func(h *anchor.Header, _ []anchor.Tenant) { h.RecordedAt = later(h.RecordedAt, time.Microsecond) })
 		}, []verify.Finding{{Class: verify.AnchorLog, Cadence: 3}, {Class: verify.AnchorChain, Cadence: 3}}, nil},
-		"tenant shrank":            {func() { w.reseal(4, w.signer, func(_ *anchor.Header, l []anchor.Tenant) { l[0].Length = 1 }) }, []verify.Finding{{Class: verify.AnchorShrunk, Cadence: 4}}, nil},
-		"side tree":                {func() { w.reseal(4, w.signer, func(_ *anchor.Header, l []anchor.Tenant) { l[0].TreeRoot[0] ^= 1 }) }, []verify.Finding{{Class: verify.TreeMismatch, Cadence: 4}}, nil},
-		"anchors have stopped":     {func() {}, []verify.Finding{{Class: verify.AnchorLate, Cadence: 4}}, func(c *verify.Config) { c.Now = func() time.Time { return w.now().Add(3 * interval) } }},
+		"tenant shrank":            {func() { w.reseal(4, w.Signer, func(_ *anchor.Header, l []anchor.Tenant) { l[0].Length = 1 }) }, []verify.Finding{{Class: verify.AnchorShrunk, Cadence: 4}}, nil},
+		"side tree":                {func() { w.reseal(4, w.Signer, func(_ *anchor.Header, l []anchor.Tenant) { l[0].TreeRoot[0] ^= 1 }) }, []verify.Finding{{Class: verify.TreeMismatch, Cadence: 4}}, nil},
+		"anchors have stopped":     {func() {}, []verify.Finding{{Class: verify.AnchorLate, Cadence: 4}}, func(c *verify.Config) { c.Now = func() time.Time { return w.Now().Add(3 * interval) } }},
 		"two versions":             {func() { w.put(anchor.Key(3), "again") }, []verify.Finding{{Class: verify.ObjectReplaced, Key: anchor.Key(3)}}, nil},
 		"two versions of a beacon": {func() { w.put(anchor.BeaconKey(1), "again") }, []verify.Finding{{Class: verify.ObjectReplaced, Key: anchor.BeaconKey(1)}}, nil},
 		"delete marker":            {func() { w.deleteKey(log2) }, []verify.Finding{{Class: verify.ObjectHidden, Key: log2}}, nil},
@@ -293,29 +293,29 @@ func TestWhatIsFound(t *testing.T) {
 		"beacon is none":       {func() { w.overwrite(anchor.BeaconKey(2), func(b []byte) []byte { return b[1:] }) }, []verify.Finding{{Class: verify.BeaconInvalid, Key: anchor.BeaconKey(2)}, {Class: verify.BeaconChain, Key: anchor.BeaconKey(3)}}, nil},
 		"beacon of a stranger": {func() { w.rebeacon(uint64(beacons), w.stranger(), func(*anchor.Beacon) {}) }, []verify.Finding{{Class: verify.BeaconSignature, Key: anchor.BeaconKey(uint64(beacons))}}, nil},
 		"beacon not the next": {func() {
-			w.rebeacon(uint64(beacons), w.signer, func(b *anchor.Beacon) { b.Previous = strings.Repeat("0", 64) })
+			w.rebeacon(uint64(beacons), w.Signer, func(b *anchor.Beacon) { b.Previous = strings.Repeat("0", 64) })
 		}, []verify.Finding{{Class: verify.BeaconChain}}, nil},
 		"beacon from before": {func() {
-			w.rebeacon(uint64(beacons), w.signer, func(b *anchor.Beacon) { b.RecordedAt = ms(0); b.Cadence = 1 })
+			w.rebeacon(uint64(beacons), w.Signer, func(b *anchor.Beacon) { b.RecordedAt = ms(0); b.Cadence = 1 })
 		}, []verify.Finding{{Class: verify.BeaconChain}}, nil},
-		"beacon that takes back":    {func() { w.rebeacon(uint64(beacons), w.signer, func(b *anchor.Beacon) { b.Tenants[0].Length = 1 }) }, []verify.Finding{{Class: verify.BeaconChain}}, nil},
-		"beacon of a later cadence": {func() { w.rebeacon(uint64(beacons), w.signer, func(b *anchor.Beacon) { b.Cadence = 9 }) }, []verify.Finding{{Class: verify.AnchorMissing, Cadence: 5}}, nil},
+		"beacon that takes back":    {func() { w.rebeacon(uint64(beacons), w.Signer, func(b *anchor.Beacon) { b.Tenants[0].Length = 1 }) }, []verify.Finding{{Class: verify.BeaconChain}}, nil},
+		"beacon of a later cadence": {func() { w.rebeacon(uint64(beacons), w.Signer, func(b *anchor.Beacon) { b.Cadence = 9 }) }, []verify.Finding{{Class: verify.AnchorMissing, Cadence: 5}}, nil},
 		"quarantined": {func() {
 			w.super(`update audit_outbox set state = 'quarantined', reason = 'for a test' where event_id = $1`, ninth)
 		}, []verify.Finding{{Class: verify.Quarantined, EventID: ninth}, {Class: verify.NotEmitted, EventID: ninth}}, nil},
 		"outbox row gone":          {func() { w.super(`delete from audit_outbox where event_id = $1`, third) }, []verify.Finding{as(verify.NotEmitted)}, nil},
-		"receipt of another text":  {func() { w.edit(a, 9, renamed, true) }, []verify.Finding{{Class: verify.ReceiptMismatch, TenantID: a, EventID: ninth, Position: 9}}, func(c *verify.Config) { c.Receipts, c.ReceiptKey = w.kept, emission }},
-		"receipt without an event": {func() { w.super(`delete from audit_events where event_id = $1`, ninth) }, []verify.Finding{{Class: verify.ReceiptMissing, TenantID: a, EventID: ninth}}, func(c *verify.Config) { c.Receipts = w.kept }},
+		"receipt of another text":  {func() { w.edit(a, 9, renamed, true) }, []verify.Finding{{Class: verify.ReceiptMismatch, TenantID: a, EventID: ninth, Position: 9}}, func(c *verify.Config) { c.Receipts, c.EmissionKey = w.Kept, emission }},
+		"receipt without an event": {func() { w.super(`delete from audit_events where event_id = $1`, ninth) }, []verify.Finding{{Class: verify.ReceiptMissing, TenantID: a, EventID: ninth}}, func(c *verify.Config) { c.Receipts = w.Kept }},
 		"receipt without a trace": {func() {
 			w.super(`delete from audit_events where event_id = $1`, ninth)
 			w.super(`delete from audit_outbox where event_id = $1`, ninth)
-		}, []verify.Finding{{Class: verify.ReceiptMissing, EventID: ninth}}, func(c *verify.Config) { c.Receipts = w.kept }},
-		"MAC of another text": {func() { w.edit(a, 9, renamed, true) }, []verify.Finding{{Class: verify.MACMismatch, TenantID: a, EventID: ninth, Position: 9}}, func(c *verify.Config) { c.Database, c.ReceiptKey = w.db.SuperURL, emission }},
+		}, []verify.Finding{{Class: verify.ReceiptMissing, EventID: ninth}}, func(c *verify.Config) { c.Receipts = w.Kept }},
+		"MAC of another text": {func() { w.edit(a, 9, renamed, true) }, []verify.Finding{{Class: verify.MACMismatch, TenantID: a, EventID: ninth, Position: 9}}, func(c *verify.Config) { c.Database, c.EmissionKey = w.DB.SuperURL, emission }},
 		"without a witness":   {func() {}, []verify.Finding{{Class: verify.Unwitnessed, Cadence: 1}}, func(c *verify.Config) { c.WitnessKeys = someWitness(t) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			defer func(outer testing.TB) { w.t = outer }(w.t)
-			w.t = t
+			defer func(outer testing.TB) { w.T = outer }(w.T)
+			w.T = t
 			c.do()
 			defer w.restore()
 			r := w.verify(func(cfg *verify.Config) {
@@ -345,7 +345,7 @@ func later(t ident.Time, d time.Duration) ident.Time { return ident.Time{Time: t
 
 // remove takes an event out and moves the rest up, with hashes that fit.
 func (w *world) remove(tenant string, position int) {
-	w.t.Helper()
+	w.T.Helper()
 	w.super(`delete from audit_events where tenant_id = $1 and chain_position = $2`, tenant, position)
 	w.super(`update audit_events set chain_position = chain_position + 1000000 where tenant_id = $1 and chain_position > $2`, tenant, position)
 	w.super(`update audit_events set chain_position = chain_position - 1000001 where tenant_id = $1 and chain_position > 1000000`, tenant)
@@ -354,7 +354,7 @@ func (w *world) remove(tenant string, position int) {
 
 // forge appends an event that nobody emitted.
 func (w *world) forge(tenant string) {
-	w.t.Helper()
+	w.T.Helper()
 	w.super(`insert into audit_events select tenant_id, chain_position + 1, gen_random_uuid(), occurred_at, recorded_at, actor, event_type, encode(sha256('forged'), 'hex'), event_hash, cadence, canonical
 		from audit_events where tenant_id = $1 order by chain_position desc limit 1`, tenant)
 	id, text := ident.New(), ask[string](w, `select canonical from audit_events where tenant_id = $1 and chain_position = 9`, tenant)
@@ -365,7 +365,7 @@ func (w *world) forge(tenant string) {
 
 // fork puts a second event at a position, past the indexes.
 func (w *world) fork(tenant string) {
-	w.t.Helper()
+	w.T.Helper()
 	w.super(`alter table audit_events drop constraint if exists audit_events_pkey, drop constraint if exists audit_events_event_id, drop constraint if exists audit_events_event_hash, drop constraint if exists audit_events_prev_hash`)
 	w.super(`drop index if exists audit_events_pkey`)
 	w.super(`insert into audit_events select * from audit_events where tenant_id = $1 and chain_position = 3`, tenant)
@@ -373,7 +373,7 @@ func (w *world) fork(tenant string) {
 
 // replay records an event under another tenant, too.
 func (w *world) replay(event, tenant string) {
-	w.t.Helper()
+	w.T.Helper()
 	w.super(`alter table audit_events drop constraint if exists audit_events_event_id`)
 	w.forge(tenant)
 	forged := w.event(tenant, 10)
@@ -383,7 +383,7 @@ func (w *world) replay(event, tenant string) {
 
 // hide adds a row that the index by which chains are read does not have.
 func (w *world) hide(tenant string) {
-	w.t.Helper()
+	w.T.Helper()
 	w.super(`alter table audit_events drop constraint if exists audit_events_pkey, drop constraint if exists audit_events_event_id, drop constraint if exists audit_events_event_hash, drop constraint if exists audit_events_prev_hash`)
 	w.super(`drop index if exists audit_events_pkey`)
 	w.super(`create unique index audit_events_pkey on audit_events (tenant_id, chain_position)`)
@@ -394,28 +394,28 @@ func (w *world) hide(tenant string) {
 }
 
 func (w *world) put(key, text string) {
-	w.t.Helper()
+	w.T.Helper()
 	w.touched = true
-	_, err := w.bucket.Put(w.t.Context(), key, strings.NewReader(text), object.PutOptions{RetainUntil: time.Now().Add(400 * 24 * time.Hour)})
-	require.NoError(w.t, err)
+	_, err := w.Bucket.Put(w.T.Context(), key, strings.NewReader(text), object.PutOptions{RetainUntil: time.Now().Add(400 * 24 * time.Hour)})
+	require.NoError(w.T, err)
 }
 
 func (w *world) deleteKey(key string) {
-	w.t.Helper()
+	w.T.Helper()
 	bucket := name
-	_, err := w.api().DeleteObject(w.t.Context(), &s3.DeleteObjectInput{Bucket: &bucket, Key: &key})
-	require.NoError(w.t, err)
+	_, err := w.api().DeleteObject(w.T.Context(), &s3.DeleteObjectInput{Bucket: &bucket, Key: &key})
+	require.NoError(w.T, err)
 }
 
 // rebeacon changes a beacon and signs it again.
 func (w *world) rebeacon(n uint64, signer sign.Signer, change func(*anchor.Beacon)) {
-	w.t.Helper()
+	w.T.Helper()
 	w.overwrite(anchor.BeaconKey(n), func(text []byte) []byte {
-		b, err := anchor.OpenBeacon(text, w.keys())
-		require.NoError(w.t, err)
+		b, err := anchor.OpenBeacon(text, w.Keys())
+		require.NoError(w.T, err)
 		change(&b)
-		text, err = anchor.SealBeacon(w.t.Context(), b, signer)
-		require.NoError(w.t, err)
+		text, err = anchor.SealBeacon(w.T.Context(), b, signer)
+		require.NoError(w.T, err)
 		return text
 	})
 }

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,10 +41,10 @@ type Config struct {
 	// It is written only by a run that checked everything and found nothing.
 	State string
 
-	// Receipts are to be found in the log. ReceiptKey is the key of the emission MAC: with it every receipt's MAC is computed again, and the MAC of
+	// Receipts are to be found in the log. EmissionKey is the key of the emission MAC: with it every receipt's MAC is computed again, and the MAC of
 	// every event that the database keeps one for. Without it receipts are compared with nothing but the event's presence.
-	Receipts   []Receipt
-	ReceiptKey []byte
+	Receipts    []Receipt
+	EmissionKey []byte
 
 	RetentionFloor time.Duration // how long after its writing an object must at least be locked; default 365 days
 	MaxLateness    time.Duration // how old the end of the newest anchor's window may be; default two and a half cadences, at least 2 cadences + 30 s
@@ -126,28 +127,24 @@ func (c *Config) fill() error {
 		}
 	}
 	c.Tenant = strings.ToLower(c.Tenant)
-	put(&c.RetentionFloor, 365*24*time.Hour)
-	put(&c.MaxBeaconLag, 2*time.Minute)
-	put(&c.MaxOutboxAge, 10*time.Minute)
-	put(&c.MaxEventAge, 24*time.Hour)
-	put(&c.MaxEventAhead, 5*time.Minute)
-	put(&c.ClockTolerance, 15*time.Minute)
-	put(&c.MaxFindings, 1000)
-	put(&c.Workers, min(runtime.GOMAXPROCS(0), 8))
-	put(&c.Fetches, 16)
-	put(&c.Patience, 2*time.Minute)
+	c.RetentionFloor = cmp.Or(c.RetentionFloor, 365*24*time.Hour)
+	c.MaxBeaconLag = cmp.Or(c.MaxBeaconLag, 2*time.Minute)
+	c.MaxOutboxAge = cmp.Or(c.MaxOutboxAge, 10*time.Minute)
+	c.MaxEventAge = cmp.Or(c.MaxEventAge, 24*time.Hour)
+	c.MaxEventAhead = cmp.Or(c.MaxEventAhead, 5*time.Minute)
+	c.ClockTolerance = cmp.Or(c.ClockTolerance, 15*time.Minute)
+	c.MaxFindings = cmp.Or(c.MaxFindings, 1000)
+	c.Workers = cmp.Or(c.Workers, min(runtime.GOMAXPROCS(0), 8))
+	c.Fetches = cmp.Or(c.Fetches, 16)
+	c.Patience = cmp.Or(c.Patience, patience)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
 	return nil
 }
 
-func put[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
+// patience is how long a bucket or a database may be silent, unless Config says otherwise.
+const patience = 2 * time.Minute
 
 // sayUnchecked names what the settings leave out.
 func (r *run) sayUnchecked() {

@@ -12,7 +12,7 @@ import (
 
 func TestAWorldThatNobodyTouchedIsClean(t *testing.T) {
 	w := populated(t)
-	r := w.verify(func(c *verify.Config) { c.Receipts, c.ReceiptKey = w.kept, emission })
+	r := w.verify(func(c *verify.Config) { c.Receipts, c.EmissionKey = w.Kept, emission })
 	requireClean(t, r)
 	require.EqualValues(t, 4, r.Counts.Anchors)
 	require.EqualValues(t, 27, r.Counts.Events)
