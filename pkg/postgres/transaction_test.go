@@ -230,7 +230,7 @@ func TestAnIdleTransactionEnds(t *testing.T) {
 		require.Equal(t, "2min", limit)
 		_, err := tx.Exec(t.Context(), `set local idle_in_transaction_session_timeout = 1`) // two minutes in a millisecond
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { return tx.Conn().PgConn().CheckConn() != nil }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { return tx.Conn().Ping(t.Context()) != nil }, time.Minute, 50*time.Millisecond)
 		return errGone
 	}), errGone)
 }
