@@ -53,9 +53,9 @@ func showAudit(ctx context.Context, p *local.Platform, since time.Time) (operato
 			return nil, "", fmt.Errorf("the conversation's events do not reach the audit log: %w", ctx.Err())
 		}
 	}
-	fmt.Println("audit log, newest first")
+	fmt.Println("audit log, newest first: what happened, in which chain and where in it, its hash")
 	for _, e := range list {
-		fmt.Printf("  %s  %-20s  %-8s  position %-3d  %s…\n", e.OccurredAt.Format("15:04:05.000000"), e.EventType, e.Anchor.Status, e.ChainPosition, e.EventHash[:16])
+		fmt.Printf("  %s  %-20s  %-8s  %-6s %-3d  %s…\n", e.OccurredAt.Format("15:04:05.000000"), e.EventType, e.Anchor.Status, local.TenantSlug(e.TenantID), e.ChainPosition, e.EventHash[:16])
 	}
 	fmt.Println()
 	return operator, list[0].EventID, nil

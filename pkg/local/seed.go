@@ -49,6 +49,16 @@ var seeds = []seedTenant{
 	},
 }
 
+// TenantSlug is a seeded tenant's; another's is its id.
+func TenantSlug(id string) string {
+	for _, t := range seeds {
+		if t.id == id {
+			return t.slug
+		}
+	}
+	return id
+}
+
 // seed gives a new platform its tenants, through the same code that makes any tenant, so that the audit log tells of them. What is there stays, but
 // for the model of the seeded template, which follows the configuration. It answers the addresses of the users that these tenants have.
 func seed(ctx context.Context, db *postgres.DB, o *outbox.Outbox, modelID string) (addresses []string, err error) {
