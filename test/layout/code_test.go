@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/agentplatform/agentplatform/pkg/audit"
 )
 
 // refers reports whether the file mentions pkg.name.
@@ -48,6 +50,29 @@ func TestAPackageSaysWhatItIs(t *testing.T) {
 	for key := range file {
 		assert.True(t, documented[key], "the package of %s has no package comment", file[key])
 	}
+}
+
+// Each type of audit event but the reserved ones is recorded by an operation, whose test runs it and finds the event.
+func TestEveryTypeIsRecordedAndTested(t *testing.T) {
+	constant := regexp.MustCompile(`(?m)^\t(\w+) +Type = "([a-z_.]+)"`)
+	all := constant.FindAllStringSubmatch(read(t, "pkg/audit/type.go"), -1)
+	require.Len(t, all, 19)
+	recorded := 0
+	for _, c := range all {
+		name, typ := c[1], audit.Type(c[2])
+		code, test := false, false
+		for _, s := range sources(t) {
+			outside := s.folder() != "pkg/audit" && !strings.HasPrefix(s.folder(), "pkg/audit/")
+			code = code || outside && !s.test() && !strings.HasPrefix(s.folder(), "test/") && refers(s, "audit", name)
+			test = test || s.test() && strings.HasPrefix(s.folder(), "functions/") && refers(s, "audit", name)
+		}
+		assert.Equal(t, typ.Recorded(), code, "%s: an operation records it", typ)
+		assert.True(t, test || !code, "%s: a test in functions/ runs that operation", typ)
+		if code {
+			recorded++
+		}
+	}
+	require.Equal(t, 14, recorded)
 }
 
 // A missing service is a failed test, and a test waits for what happens, not for a time.
