@@ -12,8 +12,9 @@ import (
 )
 
 // largest is how large a function may be, in bytes: a cold start reads all of it. Measured with the packages of dependencies as pinned:
-// 23.0 MB, of which X-Ray takes about half (linked_test.go).
-const largest = 25_000_000
+// 33.0 MB, of which X-Ray takes about half (linked_test.go): it keeps every method of every linked client, and each function links the clients of all
+// needs (S3, Cognito and KMS are 10 MB of it).
+const largest = 35_000_000
 
 func TestAFunctionStaysSmall(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "send-message")
