@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -50,7 +49,6 @@ var (
 func openBook(b *testing.B) *book {
 	b.Helper()
 	w := open(b)
-	slog.SetDefault(slog.New(slog.DiscardHandler)) // lines about every anchor would drown the figures
 	pool, err := w.superuser()
 	must(b, err)
 	defer pool.Close()

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -350,7 +349,6 @@ func (hashing) Write(p []byte) (int, error) {
 // BenchmarkVerify makes a log of a million events of a thousand tenants; verifies it, with all checks, on all processors; builds and checks proofs of it; and, after a
 // tenth more, verifies only what is new.
 func BenchmarkVerify(b *testing.B) {
-	slog.SetDefault(slog.New(slog.DiscardHandler)) // lines about anchors would stand among the figures
 	l := &auditLog{}
 	defer l.close()
 	require.NoError(b, l.build())

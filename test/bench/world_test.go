@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"io"
 	"net/http"
 	"os"
@@ -46,6 +47,7 @@ var shared struct {
 
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(local.GCPercent)
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // lines of the log would stand among the figures
 	code := m.Run()
 	if w := shared.w; w != nil {
 		if err := w.platform.Stop(context.Background()); err != nil {
