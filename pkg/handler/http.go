@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"log/slog"
 	"mime"
 	"net/http"
 	"net/url"
@@ -61,7 +60,7 @@ func REST(run func(ctx context.Context, r *Request) (Reply, error)) lambda.Handl
 		switch {
 		case err != nil:
 			if f := fault.From(err); f.Type == fault.InternalError {
-				slog.Error("request failed", "route", e.RouteKey, "request_id", r.ID, "error", err)
+				failed("request failed", err, "route", e.RouteKey, "request_id", r.ID)
 			} else if f.Type == fault.Unauthorized {
 				answer.Headers["www-authenticate"] = "Bearer"
 			}

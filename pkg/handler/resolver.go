@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"reflect"
 
@@ -133,10 +134,19 @@ func answer(e Event, run func() (any, error)) Answer {
 	}
 	f := fault.From(err)
 	if f.Type == fault.InternalError {
-		slog.Error("resolver failed", "field", e.Field, "request_id", e.RequestID, "error", err)
+		failed("resolver failed", err, "field", e.Field, "request_id", e.RequestID)
 		return Answer{ErrorType: f.Type, Message: f.Message + " (request " + e.RequestID + ")"}
 	}
 	return Answer{ErrorType: f.Type, Message: f.Message}
+}
+
+// failed tells the log of a cause that the caller may not read. A caller who went away before the answer is nobody's fault.
+func failed(what string, err error, about ...any) {
+	level := slog.LevelError
+	if errors.Is(err, context.Canceled) {
+		level, what = slog.LevelInfo, what+": the caller went away"
+	}
+	slog.Log(context.Background(), level, what, append(about, "error", err)...)
 }
 
 func decode[A any](raw json.RawMessage) (A, error) {

@@ -1,9 +1,12 @@
 package handler_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"log/slog"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -96,4 +99,22 @@ func TestTaskAndTrigger(t *testing.T) {
 	var back map[string]int
 	require.NoError(t, json.Unmarshal(raw, &back))
 	require.Equal(t, 2, back["n"])
+}
+
+// A caller who goes away before the answer is nobody's fault: a line for whoever looks, no alarm.
+func TestACallerWhoGoesAwayIsNoError(t *testing.T) {
+	var log bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	t.Cleanup(func() { slog.SetDefault(before) })
+	h := handler.Resolver(func(ctx context.Context, _ struct{}) (string, error) {
+		return "", fmt.Errorf("asking the database: %w", ctx.Err())
+	})
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	answer, err := h.Invoke(gone, []byte(`{"field":"Query.x","requestId":"req-1"}`))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"errorType":"InternalError","message":"internal error (request req-1)"}`, string(answer))
+	require.Contains(t, log.String(), `level=INFO msg="resolver failed: the caller went away" field=Query.x request_id=req-1`)
+	require.NotContains(t, log.String(), "level=ERROR")
 }
