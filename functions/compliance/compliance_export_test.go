@@ -97,7 +97,7 @@ func TestExport(t *testing.T) {
 
 	// It ends 15 minutes after the job did, whenever the link was made: also one that was made just before.
 	super := c.DB.Superuser(t)
-	_, err = super.Exec(t.Context(), `update export_jobs set finished_at = clock_timestamp() - interval '14 minutes 57 seconds'`)
+	_, err = super.Exec(t.Context(), `update export_jobs set finished_at = clock_timestamp() - interval '14 minutes 54 seconds'`)
 	require.NoError(t, err)
 	link, refused = c.link(id)
 	require.Nil(t, refused)

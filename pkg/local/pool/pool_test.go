@@ -24,19 +24,21 @@ const password = "correct horse battery"
 type local struct {
 	*pool.Pool
 	url      string
-	shift    atomic.Int64 // added to the clock, nanoseconds
+	began    time.Time
+	shift    atomic.Int64 // added to began, nanoseconds
 	config   pool.Config
 	server   *httptest.Server
 	verifier *identity.Verifier
 	alice    pool.User
 }
 
-func (l *local) now() time.Time          { return time.Now().Add(time.Duration(l.shift.Load())) }
+// now stands still between two calls of advance, so that no test depends on when a second begins.
+func (l *local) now() time.Time          { return l.began.Add(time.Duration(l.shift.Load())) }
 func (l *local) advance(d time.Duration) { l.shift.Add(int64(d)) }
 
 func start(t testing.TB, change func(*pool.Config)) *local {
 	server := httptest.NewUnstartedServer(nil)
-	l := &local{url: "http://" + server.Listener.Addr().String(), server: server}
+	l := &local{began: time.Now(), url: "http://" + server.Listener.Addr().String(), server: server}
 	l.config = pool.Config{Dir: t.TempDir(), BaseURL: l.url, Password: password, PreToken: tenantClaims, Clock: l.now,
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	if change != nil {
