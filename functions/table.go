@@ -12,6 +12,7 @@ import (
 	"github.com/agentplatform/agentplatform/functions/tool"
 	"github.com/agentplatform/agentplatform/functions/turn"
 	"github.com/agentplatform/agentplatform/functions/user"
+	"github.com/agentplatform/agentplatform/functions/webhook"
 	"github.com/agentplatform/agentplatform/pkg/handler"
 )
 
@@ -63,4 +64,15 @@ var Table = map[string]handler.Constructor{
 	"drain-outbox":             ledger.DrainOutbox,
 	"publish-anchor":           ledger.PublishAnchor,
 	"watch-ledger":             ledger.WatchLedger,
+	"list-webhooks":            webhook.ListWebhooks,
+	"get-webhook":              webhook.GetWebhook,
+	"create-webhook":           webhook.CreateWebhook,
+	"update-webhook":           webhook.UpdateWebhook,
+	"delete-webhook":           webhook.DeleteWebhook,
+	"list-webhook-runs":        webhook.ListWebhookRuns,
+	"get-webhook-run":          webhook.GetWebhookRun,
+	"test-webhook":             webhook.TestWebhook,
+	"invoke-webhook":           webhook.InvokeWebhook,
+	"poll-webhook-run":         webhook.PollWebhookRun,
+	"sweep-webhook-keys":       webhook.SweepWebhookKeys,
 }

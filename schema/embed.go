@@ -18,6 +18,11 @@ var Prelude string
 //go:embed routes.json
 var Routes []byte
 
+// OpenAPI is the contract of the REST API, an OpenAPI 3.1 document: every `http` row of the manifest but the HTTP GraphQL one.
+//
+//go:embed openapi.yaml
+var OpenAPI []byte
+
 // SQL holds the forward-only migrations, in the folder sql.
 //
 //go:embed sql/*.sql

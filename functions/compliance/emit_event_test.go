@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +27,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/audit/outbox"
 	"github.com/agentplatform/agentplatform/pkg/handler"
 	"github.com/agentplatform/agentplatform/pkg/handler/handlertest"
+	"github.com/agentplatform/agentplatform/pkg/handler/openapitest"
 	"github.com/agentplatform/agentplatform/pkg/ident"
 	"github.com/agentplatform/agentplatform/pkg/postgres/pgtest"
 )
@@ -82,7 +84,27 @@ func (r runtime) post(t testing.TB, body any, change ...func(e *events.APIGatewa
 	require.NoError(t, json.Unmarshal(raw, &response))
 	require.NoError(t, json.Unmarshal([]byte(response.Body), &answer), response.Body)
 	require.Equal(t, e.RequestContext.RequestID, response.Headers["x-request-id"])
+	check(t, e, response)
 	return response.StatusCode, answer, response
+}
+
+// check holds the exchange to the contract.
+func check(t testing.TB, e events.APIGatewayV2HTTPRequest, response events.APIGatewayV2HTTPResponse) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://api.agentplatform.test"+e.RawPath, http.NoBody)
+	require.NoError(t, err)
+	for name, value := range e.Headers {
+		request.Header.Set(name, value)
+	}
+	body, header := []byte(e.Body), http.Header{}
+	if e.IsBase64Encoded {
+		body, err = base64.StdEncoding.DecodeString(e.Body)
+		require.NoError(t, err)
+	}
+	for name, value := range response.Headers {
+		header.Set(name, value)
+	}
+	openapitest.New(t).Check(t, request, body, response.StatusCode, header, []byte(response.Body))
 }
 
 // envelopes are the pending events' texts.

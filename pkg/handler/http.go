@@ -9,12 +9,15 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"github.com/agentplatform/agentplatform/pkg/fault"
+	"github.com/agentplatform/agentplatform/pkg/page"
 	"github.com/agentplatform/agentplatform/pkg/tenant"
 )
 
@@ -124,17 +127,52 @@ func (r *Request) Body() ([]byte, error) {
 	return body, nil
 }
 
-// JSON is Body for operations that take JSON only; what says that it is something else is refused with 415. Decode reads it.
-func (r *Request) JSON() ([]byte, error) {
+// JSON is Body for operations that take JSON only; what says that it is something else is refused with 415. Decode reads it. also are other
+// types of JSON that the operation takes.
+func (r *Request) JSON(also ...string) ([]byte, error) {
 	typ, params, err := mime.ParseMediaType(r.Header("content-type"))
 	charset, encoding := params["charset"], r.Header("content-encoding")
-	if err != nil || typ != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
-		return nil, fault.Invalid("the Content-Type must be application/json").WithStatus(http.StatusUnsupportedMediaType)
+	types := append([]string{"application/json"}, also...)
+	if err != nil || !slices.Contains(types, typ) || charset != "" && !strings.EqualFold(charset, "utf-8") {
+		return nil, fault.Invalid("the Content-Type must be %s", strings.Join(types, " or ")).WithStatus(http.StatusUnsupportedMediaType)
 	}
 	if encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return nil, fault.Invalid("the body must not be encoded").WithStatus(http.StatusUnsupportedMediaType)
 	}
 	return r.Body()
+}
+
+// Page is the paging arguments of the query: limit and next_token.
+func (r *Request) Page() (page.Request, error) {
+	var asked page.Request
+	if r.Query.Has("limit") {
+		limit, err := strconv.Atoi(r.Query.Get("limit"))
+		if err != nil {
+			return asked, fault.Invalid("limit must be a number")
+		}
+		asked.Limit = &limit
+	}
+	if r.Query.Has("next_token") {
+		asked.NextToken = new(r.Query.Get("next_token"))
+	}
+	return asked, nil
+}
+
+// List is a page as REST operations answer it.
+type List[T any] struct {
+	Items     []T     `json:"items"`
+	NextToken *string `json:"next_token"` // null on the last page
+}
+
+// CheckMatch refuses, with 412, what If-Match means for another version of a resource than the one with this entity tag (RFC 9110 §13.1.1).
+func (r *Request) CheckMatch(tag string) error {
+	given := r.Header("if-match")
+	for one := range strings.SplitSeq(given, ",") {
+		if one = strings.TrimSpace(one); given == "" || one == "*" || one == tag {
+			return nil
+		}
+	}
+	return fault.Invalid("If-Match does not name the current version, %s", tag).WithStatus(http.StatusPreconditionFailed)
 }
 
 // Problem renders an error of a REST operation as RFC 9457 application/problem+json with the member errorType. instance is the path that was

@@ -92,8 +92,9 @@ func (a *httpAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
 		refuse(w, http.StatusRequestEntityTooLarge)
 		return
-	} else if err != nil {
-		return // the client went away in the middle of its request
+	} else if err != nil { // cut short, too slow, or not what its headers say: a success it is not
+		refuse(w, http.StatusBadRequest)
+		return
 	}
 	if event.IsBase64Encoded = !isText(r.Header.Get("Content-Type"), body); event.IsBase64Encoded {
 		event.Body = base64.StdEncoding.EncodeToString(body)

@@ -49,6 +49,7 @@ func (p *Platform) mount(hub *realtime.Hub) error {
 		return err
 	}
 	plain.Handle("/api/", rest)
+	plain.Handle("/webhooks/", rest)
 	plain.HandleFunc("GET /local/outputs.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Cache-Control", "no-store")
@@ -128,7 +129,8 @@ func (h *graphQL) post(w http.ResponseWriter, r *http.Request) {
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, gateway.MaxBody+1)) // a byte too many: the gateway refuses it
 	if tooLarge := new(http.MaxBytesError); err != nil && !errors.As(err, &tooLarge) {
-		return // the client went away in the middle of its request
+		answer(w, http.StatusBadRequest, refusal(fault.Invalid("the body cannot be read")))
+		return
 	}
 	status, out := h.gateway.GraphQLHTTP(r.Context(), gateway.Post{Body: body, ContentType: r.Header.Get("Content-Type"), Claims: claims,
 		RequestID: requestID, AppSync: h.appSync})

@@ -29,10 +29,11 @@ type Auth string
 
 // The callers a row can name.
 const (
-	AuthUser     Auth = "user"       // a JWT of the identity pool
-	AuthOperator Auth = "operator"   // a JWT of a platform operator
-	AuthInternal Auth = "internal"   // the platform itself: a rule, a queue, an IAM principal
-	AuthSecret   Auth = "api-secret" // the bearer of API_AUTH_SECRET, checked by the handler
+	AuthUser     Auth = "user"          // a JWT of the identity pool
+	AuthOperator Auth = "operator"      // a JWT of a platform operator
+	AuthInternal Auth = "internal"      // the platform itself: a rule, a queue, an IAM principal
+	AuthSecret   Auth = "api-secret"    // the bearer of API_AUTH_SECRET, checked by the handler
+	AuthWebhook  Auth = "webhook-token" // the bearer of the webhook's token, checked by the handler
 )
 
 // Seconds is a duration in whole seconds, as Lambda counts a timeout.

@@ -45,6 +45,10 @@ func (db *DB) send(ctx context.Context, tenantID string, b *pgx.Batch, relaxed b
 // In is the tenant's Querier for reading: each query is a transaction of its own, in one round trip.
 func (db *DB) In(tenantID string) Querier { return reader{db, tenantID} }
 
+// Lookup is the Querier of no tenant, for the lookup functions of schema/sql: each query is a transaction of its own, in one round trip. To
+// anything else every table is empty.
+func (db *DB) Lookup() Querier { return db.pool }
+
 type reader struct {
 	db       *DB
 	tenantID string

@@ -92,23 +92,32 @@ func Create(ctx context.Context, tx pgx.Tx, tenantID string, n New) (Thread, err
 	if n.Channel == "" {
 		n.Channel = Chat
 	}
-	t := Thread{UUID: ident.New(), Prefix: string(n.Channel), Channel: n.Channel, Status: Open, Title: n.Title, Metadata: n.Metadata, CreatedAt: ident.Now()}
-	t.UpdatedAt = t.CreatedAt
+	t := Thread{Channel: n.Channel, Title: n.Title, Metadata: n.Metadata}
 	if err := choose(ctx, tx, n.AgentID, &t); err != nil {
 		return Thread{}, err
 	}
-	id := ident.Thread{Prefix: t.Prefix}
-	err := tx.QueryRow(ctx, `insert into thread_counters (tenant_id, prefix, last_number) values ($1, $2, 1)
-		on conflict (tenant_id, prefix) do update set last_number = thread_counters.last_number + 1 returning last_number`,
-		tenantID, t.Prefix).Scan(&id.Number)
-	if err != nil {
-		return Thread{}, err
-	}
-	t.ID = id.String()
-	err = tx.QueryRow(ctx, `insert into threads (tenant_id, uuid, prefix, number, channel, status, title, agent_id, space_id, metadata, created_at, updated_at)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::jsonb, $11, $11) returning metadata::text`,
-		tenantID, t.UUID, t.Prefix, id.Number, t.Channel, t.Status, t.Title, t.AgentID, t.SpaceID, t.Metadata, t.CreatedAt).Scan(&t.Metadata)
-	return t, err
+	var b pgx.Batch
+	Queue(&b, tenantID, &t, 0)
+	return t, tx.SendBatch(ctx, &b).Close()
+}
+
+// Queue adds a new thread of a known agent and space to a batch, which adds as many messages and turns to it too. The batch's answer
+// completes t: its id, and its metadata as stored.
+func Queue(b *pgx.Batch, tenantID string, t *Thread, turns int) {
+	t.UUID, t.Prefix, t.Status, t.CreatedAt = ident.New(), string(t.Channel), Open, ident.Now()
+	t.UpdatedAt = t.CreatedAt
+	b.Queue(`with counter as (
+			insert into thread_counters (tenant_id, prefix, last_number) values ($1, $3, 1)
+			on conflict (tenant_id, prefix) do update set last_number = thread_counters.last_number + 1 returning last_number)
+		insert into threads (tenant_id, uuid, prefix, number, channel, status, title, agent_id, space_id, metadata, token_count, message_count, turn_count,
+			created_at, updated_at)
+		select $1, $2, $3, last_number, $4, $5, $6, $7, $8, $9::jsonb, $10, $11, $11, $12, $12 from counter returning number, metadata::text`,
+		tenantID, t.UUID, t.Prefix, t.Channel, t.Status, t.Title, t.AgentID, t.SpaceID, t.Metadata, t.TokenCount, turns, t.CreatedAt).QueryRow(func(row pgx.Row) error {
+		id := ident.Thread{Prefix: t.Prefix}
+		err := row.Scan(&id.Number, &t.Metadata)
+		t.ID = id.String()
+		return err
+	})
 }
 
 // choose sets the thread's space and agent.

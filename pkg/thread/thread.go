@@ -43,8 +43,10 @@ func (s Status) Check(next Status) error {
 // Channel is where a thread comes from; it is also the prefix of its id.
 type Channel string
 
-// Chat is the channel of a conversation with a user.
-const Chat Channel = "CHAT"
+const (
+	Chat Channel = "CHAT" // a conversation with a user
+	Auto Channel = "AUTO" // started by a webhook or on time
+)
 
 // Thread is a thread as the API shows it.
 type Thread struct {

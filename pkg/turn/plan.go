@@ -43,6 +43,9 @@ func (a *attempt) request(tools tool.Registry) model.Request {
 	if a.agent.systemPrompt != nil && *a.agent.systemPrompt != "" {
 		q.System += "\n\n" + *a.agent.systemPrompt
 	}
+	if a.payloads {
+		q.System += "\n\n" + dataOnly
+	}
 	for _, t := range tools.Granted(a.agent.tools) {
 		q.Tools = append(q.Tools, model.Tool{Name: t.Name, Description: t.Description, Schema: t.Schema})
 	}

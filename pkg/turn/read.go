@@ -15,20 +15,34 @@ import (
 const columns = `t.id, th.uuid, th.prefix, th.number, t.agent_id, t.number, t.status, t.attempts, t.phases, t.model, t.input_tokens, t.output_tokens, t.cost_micros,
 	t.tool_outcomes, t.guardrail_decisions, t.evaluator_scores, t.error, t.queued_at, t.started_at, t.finished_at`
 
-const from = ` from thread_turns t join threads th on th.tenant_id = t.tenant_id and th.uuid = t.thread_uuid `
+const from = ` from thread_turns t left join threads th on th.tenant_id = t.tenant_id and th.uuid = t.thread_uuid `
 
 func scan(row pgx.CollectableRow) (Turn, error) {
 	var t Turn
-	var public ident.Thread
-	var micros *int64
-	err := row.Scan(&t.ID, &t.threadUUID, &public.Prefix, &public.Number, &t.AgentID, &t.Number, &t.Status, &t.Attempts, &t.Phases, &t.Model, &t.InputTokens, &t.OutputTokens,
+	var prefix *string
+	var number, micros *int64
+	err := row.Scan(&t.ID, &t.threadUUID, &prefix, &number, &t.AgentID, &t.number, &t.Status, &t.Attempts, &t.Phases, &t.Model, &t.InputTokens, &t.OutputTokens,
 		&micros, &t.ToolOutcomes, &t.GuardrailDecisions, &t.EvaluatorScores, &t.Error, &t.QueuedAt, &t.StartedAt, &t.FinishedAt)
-	t.ThreadID = public.String()
-	if micros != nil {
-		usd := fmt.Sprintf("%d.%06d", *micros/1e6, *micros%1e6)
-		t.CostUSD = &usd
-	}
+	t.ThreadID, t.CostUSD = publicID(prefix, number), dollars(micros)
 	return t, err
+}
+
+// publicID is a thread's id; nil for none.
+func publicID(prefix *string, number *int64) *string {
+	if prefix == nil || number == nil {
+		return nil
+	}
+	id := ident.Thread{Prefix: *prefix, Number: *number}.String()
+	return &id
+}
+
+// dollars is an amount in millionths as the API spells it.
+func dollars(micros *int64) *string {
+	if micros == nil {
+		return nil
+	}
+	usd := fmt.Sprintf("%d.%06d", *micros/1e6, *micros%1e6)
+	return &usd
 }
 
 // Get is one turn.
@@ -43,7 +57,7 @@ func Get(ctx context.Context, q postgres.Querier, id string) (Turn, error) {
 type Cursor struct{ Number int }
 
 // Cursor is t's place in the list.
-func (t Turn) Cursor() Cursor { return Cursor{t.Number} }
+func (t Turn) Cursor() Cursor { return Cursor{*t.number} }
 
 // List is up to limit turns of each thread after the cursor, newest first, in one query, by thread UUID.
 func List(ctx context.Context, q postgres.Querier, threads []thread.Ref, after *Cursor, limit int) (map[string][]Turn, error) {
@@ -59,7 +73,7 @@ func List(ctx context.Context, q postgres.Querier, threads []thread.Ref, after *
 		select * from thread_turns t where t.thread_uuid = th.uuid and t.number < $2 order by t.number desc limit $3) t`, uuids, before, limit)
 	byThread := make(map[string][]Turn, len(threads))
 	for _, t := range turns {
-		byThread[t.threadUUID] = append(byThread[t.threadUUID], t)
+		byThread[*t.threadUUID] = append(byThread[*t.threadUUID], t)
 	}
 	return byThread, err
 }

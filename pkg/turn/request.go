@@ -59,7 +59,7 @@ func Request(ctx context.Context, tx pgx.Tx, tenantID string, a Ask) (Asked, err
 	var b pgx.Batch
 	turnID := s.queued
 	if turnID == "" {
-		if err := checkRate(ctx, tx, s); err != nil {
+		if err := CheckRate(ctx, tx, s.agentID, s.limits); err != nil {
 			return Asked{}, err
 		}
 		turnID = ident.New()
@@ -70,11 +70,8 @@ func Request(ctx context.Context, tx pgx.Tx, tenantID string, a Ask) (Asked, err
 	if a.OnBusy == Interrupt && s.running != "" {
 		b.Queue(`update thread_turns set interrupt = true where id = $1`, s.running)
 	}
-	m := thread.Message{ID: ident.New(), ThreadID: a.ThreadID, Role: thread.User, Body: a.Body, TokenCount: thread.EstimateTokens(a.Body),
-		TurnID: &turnID, CreatedAt: ident.Now()}
-	b.Queue(`insert into messages (tenant_id, id, thread_uuid, position, role, body, token_count, turn_id, turn_number, user_id, created_at)
-		values ($1, $2, $3, $4, 'user', $5, $6, $7, $8, $9, $10)`,
-		tenantID, m.ID, s.uuid, s.messages+1, m.Body, m.TokenCount, turnID, s.turnNumber, a.UserID, m.CreatedAt)
+	m := queueMessage(&b, tenantID, s, turnID, a.Body, &a.UserID)
+	m.ThreadID = a.ThreadID
 	updated := ident.Now()
 	b.Queue(`update threads set message_count = message_count + 1, turn_count = $2, token_count = token_count + $3, status = 'open', updated_at = greatest(updated_at, $4) where uuid = $1`,
 		s.uuid, s.turnNumber, m.TokenCount, updated)
@@ -86,6 +83,15 @@ func Request(ctx context.Context, tx pgx.Tx, tenantID string, a Ask) (Asked, err
 		asked.Notices = append(asked.Notices, notify.Queue(&b, tenantID, publish.ThreadUpdate{TenantID: tenantID, ThreadID: a.ThreadID, Thread: t}))
 	}
 	return asked, tx.SendBatch(ctx, &b).Close()
+}
+
+// queueMessage adds a user message behind the thread's others, which the turn of that id and of the thread's number answers.
+func queueMessage(b *pgx.Batch, tenantID string, s standing, turnID, body string, userID *string) thread.Message {
+	m := thread.Message{ID: ident.New(), Role: thread.User, Body: body, TokenCount: thread.EstimateTokens(body), TurnID: &turnID, CreatedAt: ident.Now()}
+	b.Queue(`insert into messages (tenant_id, id, thread_uuid, position, role, body, token_count, turn_id, turn_number, user_id, created_at)
+		values ($1, $2, $3, $4, 'user', $5, $6, $7, $8, $9, $10)`,
+		tenantID, m.ID, s.uuid, s.messages+1, m.Body, m.TokenCount, turnID, s.turnNumber, userID, m.CreatedAt)
+	return m
 }
 
 // standing is a locked thread as a new message finds it.
@@ -137,18 +143,18 @@ func lockThread(ctx context.Context, tx pgx.Tx, id string) (standing, error) {
 	return s, err
 }
 
-// checkRate counts the agent's turns behind the agent's lock, so that concurrent messages cannot pass a limit together.
-func checkRate(ctx context.Context, tx pgx.Tx, s standing) error {
-	if s.limits == (agent.RateLimits{}) {
+// CheckRate counts the agent's turns behind the agent's lock, so that concurrent ones cannot pass a limit together: tx must write the turn.
+func CheckRate(ctx context.Context, tx pgx.Tx, agentID string, limits agent.RateLimits) error {
+	if limits == (agent.RateLimits{}) {
 		return nil
 	}
-	if _, err := tx.Exec(ctx, `select from agents where id = $1 for no key update`, s.agentID); err != nil {
+	if _, err := tx.Exec(ctx, `select from agents where id = $1 for no key update`, agentID); err != nil {
 		return err
 	}
 	var minute, hour, day int
 	err := tx.QueryRow(ctx, `select count(*) filter (where queued_at > clock_timestamp() - interval '1 minute'),
 		count(*) filter (where queued_at > clock_timestamp() - interval '1 hour'), count(*)
-		from thread_turns where agent_id = $1 and queued_at > clock_timestamp() - interval '1 day'`, s.agentID).Scan(&minute, &hour, &day)
+		from thread_turns where agent_id = $1 and thread_uuid is not null and queued_at > clock_timestamp() - interval '1 day'`, agentID).Scan(&minute, &hour, &day)
 	if err != nil {
 		return err
 	}
@@ -156,7 +162,7 @@ func checkRate(ctx context.Context, tx pgx.Tx, s standing) error {
 		limit *int
 		count int
 		per   string
-	}{{s.limits.TurnsPerMinute, minute, "minute"}, {s.limits.TurnsPerHour, hour, "hour"}, {s.limits.TurnsPerDay, day, "day"}} {
+	}{{limits.TurnsPerMinute, minute, "minute"}, {limits.TurnsPerHour, hour, "hour"}, {limits.TurnsPerDay, day, "day"}} {
 		if l.limit != nil && l.count >= *l.limit {
 			return fault.New(fault.RateLimitExceeded, "the agent's limit of %d turns per %s is reached", *l.limit, l.per)
 		}

@@ -50,7 +50,7 @@ const (
 // Turn is the durable record of one turn as the API shows it.
 type Turn struct {
 	ID                 string              `json:"id"`
-	ThreadID           string              `json:"threadId"` // public
+	ThreadID           *string             `json:"threadId"` // public; nil: the target of a webhook's run could not be started
 	AgentID            string              `json:"agentId"`
 	Status             Status              `json:"status"`
 	Phases             []Phase             `json:"phases"`
@@ -67,8 +67,8 @@ type Turn struct {
 	StartedAt          *ident.Time         `json:"startedAt"`
 	FinishedAt         *ident.Time         `json:"finishedAt"`
 
-	Number     int `json:"-"` // in the thread, from 1
-	threadUUID string
+	number     *int // in the thread, from 1
+	threadUUID *string
 }
 
 // GuardrailDecision is what a guardrail decided about a text.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -102,28 +101,7 @@ func floor(b *testing.B, w *world, clients int) {
 	if _, err := pool.Exec(ctx, `create table if not exists floor (id bigserial primary key, client int, kind text, body text, state text)`); err != nil {
 		b.Fatal(err)
 	}
-	var took []time.Duration
-	var mu sync.Mutex
-	var left atomic.Int64
-	left.Store(int64(b.N))
-	var group sync.WaitGroup
-	b.ResetTimer()
-	for c := range clients {
-		group.Go(func() {
-			for left.Add(-1) >= 0 {
-				began := time.Now()
-				if err := floorTurn(ctx, pool, c); err != nil {
-					b.Error(err)
-					return
-				}
-				mu.Lock()
-				took = append(took, time.Since(began))
-				mu.Unlock()
-			}
-		})
-	}
-	group.Wait()
-	b.StopTimer()
+	took := each(b, clients, func(client, _ int) error { return floorTurn(ctx, pool, client) })
 	b.ReportMetric(percentile(took, 50), "p50-ms")
 	b.ReportMetric(percentile(took, 95), "p95-ms")
 	b.ReportMetric(float64(len(took))/b.Elapsed().Seconds(), "turns/s")

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"runtime/debug"
@@ -20,10 +21,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/coder/websocket"
 	"github.com/coder/websocket/wsjson"
 
 	"github.com/agentplatform/agentplatform/functions"
+	"github.com/agentplatform/agentplatform/pkg/handler"
 	"github.com/agentplatform/agentplatform/pkg/local"
 	"github.com/agentplatform/agentplatform/pkg/manifest"
 	"github.com/agentplatform/agentplatform/pkg/model"
@@ -37,6 +40,7 @@ type world struct {
 	token    string
 	client   *http.Client
 	instant  *instant
+	gate     gate
 }
 
 var shared struct {
@@ -59,6 +63,50 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// gate is where dispatched turns wait while it is shut.
+type gate struct {
+	mu   sync.Mutex
+	open chan struct{} // closed while the gate is open
+}
+
+func closed() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}
+
+func (g *gate) shut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.open = make(chan struct{})
+}
+
+func (g *gate) release() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	close(g.open)
+}
+
+// table has turns pass the gate.
+func (g *gate) table(all map[string]handler.Constructor) map[string]handler.Constructor {
+	gated := maps.Clone(all)
+	gated["dispatch-turn"] = func(env *handler.Env) lambda.Handler { return gatedTurn{g, all["dispatch-turn"](env)} }
+	return gated
+}
+
+type gatedTurn struct {
+	gate *gate
+	lambda.Handler
+}
+
+func (t gatedTurn) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	t.gate.mu.Lock()
+	open := t.gate.open
+	t.gate.mu.Unlock()
+	<-open
+	return t.Handler.Invoke(ctx, payload)
+}
+
 func open(b *testing.B) *world {
 	b.Helper()
 	shared.once.Do(func() { shared.w, shared.err = start() })
@@ -77,8 +125,8 @@ func start() (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &world{dir: dir, instant: &instant{first: map[string]time.Time{}}, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}}
-	if w.platform, err = local.Start(context.Background(), local.Config{Dir: dir, Table: functions.Table, Rows: rows, Model: local.Offline, Converse: w.instant, DatabaseURL: os.Getenv("BENCH_DATABASE_URL")}); err != nil {
+	w := &world{dir: dir, gate: gate{open: closed()}, instant: &instant{first: map[string]time.Time{}}, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}}
+	if w.platform, err = local.Start(context.Background(), local.Config{Dir: dir, Table: w.gate.table(functions.Table), Rows: rows, Model: local.Offline, Converse: w.instant, DatabaseURL: os.Getenv("BENCH_DATABASE_URL")}); err != nil {
 		return nil, err
 	}
 	var in struct {

@@ -77,17 +77,24 @@ func (p *platform) verify(t testing.TB, args ...string) (output string, code int
 // superuser runs a statement as the database's superuser, past all triggers.
 func (p *platform) superuser(t testing.TB, statement string, args ...any) {
 	t.Helper()
+	conn := p.database(t)
+	defer conn.Close(context.Background())
+	_, err := conn.Exec(t.Context(), "set session_replication_role = replica")
+	require.NoError(t, err)
+	tag, err := conn.Exec(t.Context(), statement, args...)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, tag.RowsAffected())
+}
+
+// database is a connection as the database's superuser.
+func (p *platform) database(t testing.TB) *pgx.Conn {
+	t.Helper()
 	at, err := url.Parse(p.Outputs.DatabaseReaderURL)
 	require.NoError(t, err)
 	at.User = url.UserPassword("postgres", p.secret(t, "POSTGRES_PASSWORD"))
 	conn, err := pgx.Connect(t.Context(), at.String())
 	require.NoError(t, err)
-	defer conn.Close(context.Background())
-	_, err = conn.Exec(t.Context(), "set session_replication_role = replica")
-	require.NoError(t, err)
-	tag, err := conn.Exec(t.Context(), statement, args...)
-	require.NoError(t, err)
-	require.EqualValues(t, 1, tag.RowsAffected())
+	return conn
 }
 
 // secret is a secret of the platform, as a shell reads it.

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -30,6 +31,7 @@ func TestScripts(t *testing.T) {
 			"open": scripted(1, (*script).open), "send": scripted(2, (*script).send), "ended": scripted(2, (*script).ended),
 			"messages": scripted(1, (*script).messages), "watch": scripted(2, (*script).watch), "watch-agent": scripted(2, (*script).watchAgent),
 			"await": scripted(2, (*script).await), "events": scripted(1, (*script).events), "streamed": scripted(2, (*script).streamed),
+			"curl": scripted(2, (*script).curl),
 		},
 	})
 }
@@ -137,6 +139,21 @@ func variables(args []string) (v vars, rest []string, err error) {
 		}
 	}
 	return v, rest, nil
+}
+
+// curl METHOD PATH [BODY] [Header: value] …: asks the REST API with the real curl, and prints the answer, headers and all. A refusal comes back
+// as "STATUS TYPE detail".
+func (s *script) curl(ts *testscript.TestScript, args []string) error {
+	a, err := s.user.curl(s.t, args[0], args[1], args[2:]...)
+	if err != nil {
+		return err
+	}
+	s.last = answer{Status: a.status, Data: a.body, Raw: a.raw}
+	if a.status >= 400 {
+		return errors.New(a.problem())
+	}
+	fmt.Fprintln(ts.Stdout(), a.raw)
+	return nil
 }
 
 // keep NAME PATH: $NAME is a member of the last answer.

@@ -16,10 +16,10 @@ const (
 	evidence     = "pkg/audit pkg/audit/canonical pkg/audit/merkle pkg/audit/anchor" // the audit log's bytes, without any technology
 	technologies = "pkg/postgres pkg/model pkg/object pkg/publish pkg/invoke pkg/identity pkg/sign"
 	notes        = "pkg/clienttoken pkg/notify pkg/audit pkg/audit/outbox" // rows that every noun writes in its transaction
-	nouns        = "pkg/agent pkg/thread pkg/tool pkg/turn pkg/space pkg/user"
+	nouns        = "pkg/agent pkg/thread pkg/tool pkg/turn pkg/webhook pkg/space pkg/user"
 	log          = "pkg/audit/trail pkg/audit/export pkg/audit/ledger pkg/audit/proof" // who writes the audit log, and who reads it
 
-	forTests = "!pkg/postgres/pgtest !pkg/handler/handlertest !pkg/audit/witness/witnesstest !pkg/audit/trail/trailtest !pkg/audit/verify/verifytest" // as what takes them out
+	forTests = "!pkg/postgres/pgtest !pkg/handler/handlertest !pkg/handler/openapitest !pkg/audit/witness/witnesstest !pkg/audit/trail/trailtest !pkg/audit/verify/verifytest" // as what takes them out
 
 	aws    = "github.com/aws/aws-sdk-go-v2/... github.com/aws/smithy-go/..."
 	lambda = "github.com/aws/aws-lambda-go/..."
@@ -68,13 +68,16 @@ var mayImport = []struct{ who, project, outside string }{
 	{"pkg/thread", words + " " + technologies + " " + notes + " pkg/agent", pgx},
 	{"pkg/tool", words + " " + technologies + " " + notes + " pkg/agent pkg/thread", pgx},
 	{"pkg/turn", words + " " + technologies + " " + notes + " pkg/agent pkg/thread pkg/tool", pgx + " " + group},
+	{"pkg/webhook", words + " " + technologies + " " + notes + " pkg/agent pkg/thread pkg/turn", pgx},
 	{"pkg/space", words + " " + technologies + " " + notes + " pkg/agent", pgx},
 	{"pkg/user", words + " " + technologies + " " + notes + " pkg/agent pkg/space", pgx},
 
 	// What stands between callers and functions knows no noun.
 	{"pkg/gateway/...", "pkg/fault pkg/manifest pkg/tenant pkg/handler pkg/gateway/internal/...", lambda + " github.com/vektah/gqlparser/v2/..."},
 	{"pkg/handler", words + " " + technologies + " pkg/audit/outbox", lambda + " " + aws + " github.com/caarlos0/env/v11/..."},
-	{"pkg/handler/handlertest", words + " " + technologies + " pkg/audit pkg/audit/outbox pkg/handler pkg/postgres/pgtest", "github.com/stretchr/testify/..."},
+	{"pkg/handler/openapitest", "schema", "github.com/pb33f/..."},
+	{"pkg/handler/handlertest", words + " " + technologies + " pkg/audit pkg/audit/outbox pkg/gateway pkg/handler pkg/handler/openapitest pkg/postgres/pgtest",
+		lambda + " github.com/stretchr/testify/..."},
 	{"pkg/launch", "pkg/handler pkg/manifest schema", lambda + " github.com/aws/aws-xray-sdk-go/v2/..."},
 
 	// Functions: a noun's package, its mains, the table, and the one function that is made of the others.

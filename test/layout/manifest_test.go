@@ -225,7 +225,7 @@ var triggers = map[string]struct {
 	waits    manifest.Seconds
 }{
 	"graphql":  {`^[A-Z]\w*\.[a-z]\w*$`, []string{"Resolver", "Batch"}, []manifest.Auth{manifest.AuthUser, manifest.AuthOperator}, 30},
-	"http":     {`^(GET|POST|PUT|PATCH|DELETE) (/[\w.-]+|/\{\w+\})+$`, []string{"HTTP", "REST"}, []manifest.Auth{manifest.AuthUser, manifest.AuthOperator, manifest.AuthSecret}, 30},
+	"http":     {`^(GET|POST|PUT|PATCH|DELETE) (/[\w.-]+|/\{\w+\})+$`, []string{"HTTP", "REST"}, []manifest.Auth{manifest.AuthUser, manifest.AuthOperator, manifest.AuthSecret, manifest.AuthWebhook}, 30},
 	"schedule": {`^rate\(\d+ (minute|minutes|hour|hours|day|days)\)$|^cron\(.+\)$`, []string{"Schedule", "Task"}, []manifest.Auth{manifest.AuthInternal}, 900},
 	"invoke":   {`^$`, []string{"Task", "Schedule"}, []manifest.Auth{manifest.AuthInternal}, 900},
 	"trigger":  {`^cognito:[a-z-]+$`, []string{"Trigger"}, []manifest.Auth{manifest.AuthInternal}, 5},

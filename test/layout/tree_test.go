@@ -2,9 +2,9 @@
 // test, each test a table that reads as its documentation. A failure names the file and what it should say instead.
 //
 // The promises in one breath: every function is one manifest row, one folder, one table entry and one constructor that uses exactly
-// what its row declares (manifest_test.go). Every field of the schema is answered by exactly one place (schema_test.go). Every package
-// imports only what lies below it (imports_test.go), and functions link nothing that makes them large (linked_test.go). Documents and
-// migrations stay true (documents_test.go, code_test.go).
+// what its row declares (manifest_test.go). Every field of the schema is answered by exactly one place (schema_test.go), and every route of
+// the REST API is an operation of its contract (openapi_test.go). Every package imports only what lies below it (imports_test.go), and
+// functions link nothing that makes them large (linked_test.go). Documents and migrations stay true (documents_test.go, code_test.go).
 package layout_test
 
 import (

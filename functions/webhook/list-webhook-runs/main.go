@@ -1,0 +1,8 @@
+package main
+
+import (
+	"github.com/agentplatform/agentplatform/functions/webhook"
+	"github.com/agentplatform/agentplatform/pkg/launch"
+)
+
+func main() { launch.Lambda("list-webhook-runs", webhook.ListWebhookRuns) }

@@ -1,0 +1,127 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/agentplatform/agentplatform/pkg/fault"
+	"github.com/agentplatform/agentplatform/pkg/ident"
+	"github.com/agentplatform/agentplatform/pkg/postgres"
+)
+
+const columns = `id, tenant_id, token_end, name, description, target_type, agent_id, routine_id, prompt, config, enabled, rate_limit,
+	last_invoked_at, invocation_count, version, created_at, updated_at`
+
+func scan(row pgx.CollectableRow) (Webhook, error) {
+	var w Webhook
+	var end string
+	var config []byte
+	err := row.Scan(&w.ID, &w.TenantID, &end, &w.Name, &w.Description, &w.TargetType, &w.AgentID, &w.RoutineID, &w.Prompt, &config, &w.Enabled, &w.RateLimit,
+		&w.LastInvokedAt, &w.InvocationCount, &w.Version, &w.CreatedAt, &w.UpdatedAt)
+	if err != nil {
+		return w, err
+	}
+	w.Token = masked(end)
+	d := json.NewDecoder(bytes.NewReader(config))
+	d.UseNumber() // numbers stay as their owner wrote them
+	return w, d.Decode(&w.Config)
+}
+
+// Cursor is the sort key of the webhook list.
+type Cursor struct{ Name, ID string }
+
+// Cursor is w's place in the list.
+func (w Webhook) Cursor() Cursor { return Cursor{w.Name, w.ID} }
+
+// List is up to limit webhooks by name, after the cursor.
+func List(ctx context.Context, q postgres.Querier, after *Cursor, limit int) ([]Webhook, error) {
+	var name, id *string
+	if after != nil {
+		name, id = &after.Name, &after.ID
+	}
+	return postgres.All(ctx, q, scan, `select `+columns+` from webhooks where $1::text is null or (name, id) > ($1, $2::uuid) order by name, id limit $3`, name, id, limit)
+}
+
+// Get is one webhook.
+func Get(ctx context.Context, q postgres.Querier, id string) (Webhook, error) {
+	return one(ctx, q, id, ``)
+}
+
+func one(ctx context.Context, q postgres.Querier, id, locking string) (Webhook, error) {
+	if !ident.Valid(id) {
+		return Webhook{}, fault.Missing("webhook")
+	}
+	return postgres.One(ctx, q, "webhook", scan, `select `+columns+` from webhooks where id = $1`+locking, id)
+}
+
+// Create makes a webhook. Its Token is whole, this one time.
+func Create(ctx context.Context, tx pgx.Tx, tenantID string, s Settings) (Webhook, error) {
+	if err := s.complete(); err != nil {
+		return Webhook{}, err
+	}
+	if err := checkAgent(ctx, tx, s); err != nil {
+		return Webhook{}, err
+	}
+	now, token := ident.Now(), newToken()
+	w := Webhook{ID: ident.New(), TenantID: tenantID, Token: token, Settings: s, CreatedAt: now, UpdatedAt: now, Version: 1}
+	_, err := tx.Exec(ctx, `insert into webhooks (tenant_id, id, token_hash, token_end, name, description, target_type, agent_id, routine_id, prompt, config, enabled, rate_limit,
+			created_at, updated_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14)`,
+		tenantID, w.ID, hash(token), token[tokenLength-shown:], w.Name, w.Description, w.TargetType, w.AgentID, w.RoutineID, w.Prompt, w.Config, w.Enabled, w.RateLimit, now)
+	return w, err
+}
+
+// Update changes a webhook's settings to what change makes of it as it stands, if change does not refuse.
+func Update(ctx context.Context, tx pgx.Tx, id string, change func(now Webhook) (Settings, error)) (Webhook, error) {
+	w, err := one(ctx, tx, id, ` for no key update`)
+	if err != nil {
+		return w, err
+	}
+	changed, err := change(w)
+	if err != nil {
+		return w, err
+	}
+	if err := changed.complete(); err != nil || changed.same(w.Settings) {
+		return w, err
+	}
+	if *changed.AgentID != *w.AgentID { // a webhook whose agent was archived since can still be disabled
+		if err := checkAgent(ctx, tx, changed); err != nil {
+			return w, err
+		}
+	}
+	w.Settings = changed
+	return w, tx.QueryRow(ctx, `update webhooks set name = $2, description = $3, target_type = $4, agent_id = $5, routine_id = $6, prompt = $7, config = $8, enabled = $9,
+			rate_limit = $10, version = version + 1, updated_at = $11 where id = $1 returning version, updated_at`,
+		id, w.Name, w.Description, w.TargetType, w.AgentID, w.RoutineID, w.Prompt, w.Config, w.Enabled, w.RateLimit, ident.Now()).Scan(&w.Version, &w.UpdatedAt)
+}
+
+// Delete takes a webhook away, with its keys, if check does not refuse. Its runs stay, with their threads.
+func Delete(ctx context.Context, tx pgx.Tx, id string, check func(now Webhook) error) error {
+	w, err := one(ctx, tx, id, ` for update`)
+	if err != nil {
+		return err
+	}
+	if err := check(w); err != nil {
+		return err
+	}
+	var b pgx.Batch
+	b.Queue(`delete from webhooks where id = $1`, id)
+	b.Queue(`delete from webhook_keys where webhook_id = $1`, id)
+	return tx.SendBatch(ctx, &b).Close()
+}
+
+// checkAgent refuses an agent that could never be started.
+func checkAgent(ctx context.Context, tx pgx.Tx, s Settings) error {
+	found, err := postgres.All(ctx, tx, pgx.RowTo[bool], `select status = 'archived' from agents where id = $1`, s.AgentID)
+	switch {
+	case err != nil:
+		return err
+	case len(found) == 0:
+		return fault.Invalid("agent_id names no agent of the tenant")
+	case found[0]:
+		return fault.Invalid("the agent is archived")
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+// Package webhook starts agents for whatever can POST: webhooks, and the calls that become runs.
+//
+// What holds:
+//   - A token is stored as its SHA-256 and compared in constant time. Which of id and token is wrong, nobody can tell.
+//   - A call is accepted when its thread, its message and its run are committed, together. A run is a turn (package turn) with the body that
+//     came with the call, so it survives whatever a turn survives.
+//   - Among calls with the same Idempotency-Key one makes a run; the others are answered with it.
+//   - What a caller sends is data: the model is given it as a marked block, never as part of the system prompt.
+package webhook
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/agentplatform/agentplatform/pkg/fault"
+	"github.com/agentplatform/agentplatform/pkg/ident"
+	"github.com/agentplatform/agentplatform/pkg/text"
+)
+
+// Target is what a call starts.
+type Target string
+
+const (
+	Agent   Target = "agent"
+	Routine Target = "routine"
+	Task    Target = "task"
+)
+
+// UnmarshalText takes a name. A member that is left out, or null, is the default; an empty one is a mistake.
+func (t *Target) UnmarshalText(name []byte) error {
+	if *t = Target(name); *t == "" {
+		return errTarget
+	}
+	return nil
+}
+
+var errTarget = fault.Invalid("target_type must be agent, routine or task")
+
+// The bounds of a webhook's rate limit, in calls a minute.
+const (
+	DefaultRateLimit = 10
+	MaxRateLimit     = 100_000
+)
+
+const (
+	maxPrompt = 64 << 10
+	maxConfig = 16 << 10
+)
+
+// Webhook is a webhook as the API shows it.
+type Webhook struct {
+	ID       string `json:"id"`
+	TenantID string `json:"tenant_id"`
+	Token    string `json:"token"` // whole in the answer that creates it, else masked
+	Settings
+	LastInvokedAt   *ident.Time `json:"last_invoked_at"`
+	InvocationCount int64       `json:"invocation_count"` // its runs so far
+	CreatedAt       ident.Time  `json:"created_at"`
+	UpdatedAt       ident.Time  `json:"updated_at"`
+
+	Version int `json:"-"` // of the settings
+}
+
+// Settings are what its owner says of a webhook.
+type Settings struct {
+	Name        string         `json:"name"`
+	Description *string        `json:"description"`
+	TargetType  Target         `json:"target_type"` // default agent
+	AgentID     *string        `json:"agent_id"`
+	RoutineID   *string        `json:"routine_id"`
+	Prompt      *string        `json:"prompt"`     // the user message, with {{payload.path}} placeholders; null: the body's message
+	Config      map[string]any `json:"config"`     // the owner's own; the platform keeps it and does not read it
+	Enabled     *bool          `json:"enabled"`    // default true
+	RateLimit   *int           `json:"rate_limit"` // calls a minute; default 10
+}
+
+// complete fills in the defaults and checks everything but what only the database knows.
+func (s *Settings) complete() error {
+	if s.TargetType == "" {
+		s.TargetType = Agent
+	}
+	if s.Config == nil {
+		s.Config = map[string]any{}
+	}
+	if s.Enabled == nil {
+		s.Enabled = new(true)
+	}
+	if s.RateLimit == nil {
+		s.RateLimit = new(DefaultRateLimit)
+	}
+	if err := text.Check("name", s.Name, 1, 200); err != nil {
+		return err
+	}
+	if err := text.CheckOptional("description", s.Description, 4000); err != nil {
+		return err
+	}
+	if err := s.checkTarget(); err != nil {
+		return err
+	}
+	if s.Prompt != nil {
+		if err := text.Check("prompt", *s.Prompt, 1, maxPrompt); err != nil {
+			return err
+		}
+		if err := checkPrompt(*s.Prompt); err != nil {
+			return err
+		}
+	}
+	if *s.RateLimit < 1 || *s.RateLimit > MaxRateLimit {
+		return fault.Invalid("rate_limit must be from 1 to %d calls a minute", MaxRateLimit)
+	}
+	config, err := json.Marshal(s.Config)
+	if depth, _ := nesting(config); err != nil || len(config) > maxConfig || depth > maxDepth {
+		return fault.Invalid("config must be a JSON object of at most %d bytes, nested at most %d levels deep", maxConfig, maxDepth)
+	}
+	return nil
+}
+
+func (s *Settings) checkTarget() error {
+	switch s.TargetType {
+	case Agent:
+	case Routine, Task:
+		return fault.Invalid("target_type %s is not available on this platform yet; agent is", s.TargetType)
+	default:
+		return errTarget
+	}
+	switch {
+	case s.AgentID == nil:
+		return fault.Invalid("agent_id is required for target_type agent")
+	case !ident.Valid(*s.AgentID):
+		return fault.Invalid("agent_id names no agent of the tenant")
+	case s.RoutineID != nil:
+		return fault.Invalid("routine_id is for target_type routine")
+	}
+	s.AgentID = new(strings.ToLower(*s.AgentID)) // as the database spells it
+	return nil
+}
+
+// same reports whether two settings say the same.
+func (s Settings) same(other Settings) bool {
+	a, errA := json.Marshal(s) // members in order, config's names sorted
+	b, errB := json.Marshal(other)
+	return errA == nil && errB == nil && bytes.Equal(a, b)
+}

@@ -1,0 +1,48 @@
+package layout_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pb33f/libopenapi"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentplatform/agentplatform/pkg/manifest"
+	"github.com/agentplatform/agentplatform/schema"
+)
+
+// schemes is the security scheme of schema/openapi.yaml for each auth that an http row can have.
+var schemes = map[manifest.Auth]string{
+	manifest.AuthUser:    "user",
+	manifest.AuthWebhook: "webhookToken",
+	manifest.AuthSecret:  "apiSecret",
+}
+
+// An http row is an operation of the REST API's contract, which has no others. The HTTP GraphQL function has a contract of its own, the SDL.
+func TestAnHTTPRowIsAnOperationOfTheContract(t *testing.T) {
+	document, err := libopenapi.NewDocument(schema.OpenAPI)
+	require.NoError(t, err)
+	model, err := document.BuildV3Model()
+	require.NoError(t, err)
+	type operation struct{ name, scheme string }
+	described, wanted := map[string]operation{}, map[string]operation{}
+	for path, item := range model.Model.Paths.PathItems.FromOldest() {
+		for method, o := range item.GetOperations().FromOldest() {
+			key := strings.ToUpper(method) + " " + path
+			described[key] = operation{name: o.OperationId}
+			if assert.Len(t, o.Security, 1, "%s: one way to authenticate", key) && assert.Equal(t, 1, o.Security[0].Requirements.Len(), key) {
+				described[key] = operation{o.OperationId, o.Security[0].Requirements.First().Key()}
+			}
+			assert.NotEmpty(t, o.Description, "%s: what it does", key)
+		}
+	}
+	for _, row := range rows(t).Rows {
+		for _, key := range row.Triggers("http") {
+			if row.Name != gateway {
+				wanted[key] = operation{row.Name, schemes[row.Auth]}
+			}
+		}
+	}
+	require.Equal(t, wanted, described, "http rows of routes.json against operations of openapi.yaml: operationId is the row's name, security its auth")
+}
