@@ -68,9 +68,13 @@ func TestBadTransport(t *testing.T) {
 		require.Equal(t, http.StatusBadRequest, res.StatusCode)
 		conn.Close()
 
-		conn = dial() // who promises a body and hangs up
+		conn = dial() // who promises more than comes
 		_, err = fmt.Fprintf(conn, "POST /graphql HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: %s\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{\"query\":", alice.tokens.IdToken)
 		require.NoError(t, err)
+		require.NoError(t, conn.(interface{ CloseWrite() error }).CloseWrite())
+		res, err = http.ReadResponse(bufio.NewReader(conn), nil)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusBadRequest, res.StatusCode)
 		conn.Close()
 	}
 	conn, err := net.Dial("tcp", strings.TrimPrefix(p.Outputs.AppSyncURL, "https://")) // plain text on the TLS port
