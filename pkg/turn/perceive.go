@@ -32,8 +32,7 @@ type attempt struct {
 	phases     phases
 	journal    journal
 	history    []model.Message
-	turns      []int // of each message of the history as it was read
-	payloads   bool  // there are some in the history
+	payloads   bool // there are some in the history
 	outcomes   []thread.ToolResult
 	calls      []thread.ToolCall
 	usage      model.Usage
@@ -86,7 +85,6 @@ func (r *Runner) perceive(ctx context.Context, d Dispatch) (*attempt, error) {
 		return err
 	})
 	a.queueHistory(&b)
-	a.queuePayloads(&b)
 	a.journal.queue(&b, turnID)
 	notify.Delete(&b, d.Published)
 
@@ -101,24 +99,30 @@ func (r *Runner) perceive(ctx context.Context, d Dispatch) (*attempt, error) {
 
 // queueHistory asks for the conversation as this turn must see it: turn by turn, so that a message which arrived while an earlier turn
 // ran comes behind that turn's reply; nothing of later turns; the newest messages that fit the token budget, and the newest in any case.
+// A message that no user sent is a webhook's: what came with its call goes along.
 func (a *attempt) queueHistory(b *pgx.Batch) {
-	b.Queue(`select role, body, coalesce(turn_number, 0) from (
+	b.Queue(`select role, body, case when user_id is null and role = 'user' then (select r.context_snapshot from thread_turns r where r.id = m.turn_id) end from (
 			select m.*, sum(token_count) over (order by position desc) as tokens from (
-				select role, body, token_count, position, turn_number from messages
+				select role, body, token_count, position, turn_number, turn_id, user_id from messages
 				where thread_uuid = (select thread_uuid from thread_turns where id = $1)
 					and role in ('user', 'assistant') and (turn_number is null or turn_number <= (select number from thread_turns where id = $1))
 				order by position desc limit $2) m) m
 		where tokens <= $3 or tokens = token_count order by turn_number nulls first, position`, a.turnID, historyLength, historyTokens).Query(func(rows pgx.Rows) error {
-		a.history, a.turns = a.history[:0], a.turns[:0]
+		a.history, a.payloads = a.history[:0], false
 		var role thread.Role
 		var body string
-		var number int
-		_, err := pgx.ForEachRow(rows, []any{&role, &body, &number}, func() error {
+		var payload []byte
+		_, err := pgx.ForEachRow(rows, []any{&role, &body, &payload}, func() error {
 			// A conversation begins with the user; a budget may have cut between a question and its answer.
-			if len(a.history) > 0 || role == thread.User {
-				a.history = append(a.history, model.Message{Role: model.Role(role), Blocks: []model.Block{{Text: body}}})
-				a.turns = append(a.turns, number)
+			if len(a.history) == 0 && role != thread.User {
+				return nil
 			}
+			said := model.Message{Role: model.Role(role), Blocks: []model.Block{{Text: body}}}
+			if payload != nil {
+				said.Blocks = append(said.Blocks, model.Block{Text: payloadBlock(payload)})
+				a.payloads = true
+			}
+			a.history = append(a.history, said)
 			return nil
 		})
 		return err

@@ -43,7 +43,6 @@ alter table thread_turns
   add column context_snapshot json, -- the body of the call, to the byte
   add column test boolean not null default false;
 create index thread_turns_by_webhook on thread_turns (tenant_id, webhook_id, id) where webhook_id is not null;
-create index thread_turns_contexts on thread_turns (tenant_id, thread_uuid, number) where webhook_id is not null;
 
 -- What a call with the same Idempotency-Key is answered, for a day.
 create table webhook_keys (
