@@ -34,6 +34,10 @@ func InvokeWebhook(env *handler.Env) lambda.Handler {
 		if err := webhook.CheckKey(key); err != nil {
 			return handler.Reply{}, err
 		}
-		return start(ctx, db, dispatch, door.TenantID, webhook.Invocation{WebhookID: door.WebhookID, Key: key, Payload: said})
+		started, err := start(ctx, db, dispatch, door.TenantID, webhook.Invocation{WebhookID: door.WebhookID, Key: key, Payload: said})
+		if fault.IsMissing(err) { // deleted meanwhile
+			err = webhook.ErrToken
+		}
+		return started, err
 	})
 }

@@ -37,7 +37,8 @@ func UpdateWebhook(env *handler.Env) lambda.Handler {
 				if err != nil {
 					return changed, err
 				}
-				return changed, handler.Decode(merged, &changed)
+				err = handler.Decode(merged, &changed)
+				return changed, err
 			})
 			return err
 		})

@@ -56,6 +56,7 @@ func (a *httpAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Apigw-Requestid", requestID)
 	header.Set("Access-Control-Allow-Origin", "*") // as /graphql: the token travels in a header, never in a cookie
+	header.Set("Access-Control-Expose-Headers", "etag, location, retry-after, x-request-id")
 	path := r.URL.EscapedPath()
 	match, err := a.routes.Match(r.Method, path)
 	if err != nil {

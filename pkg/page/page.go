@@ -67,7 +67,7 @@ func List[T, C any](k Key, r Request, cursor func(T) C, read func(after *C, limi
 func Nested[P, T, C any](k Key, r Request, parents []P, cursor func(T) C, read func(after *C, limit int) (map[string][]T, error),
 	name func(P) (name string, scope []any)) ([]Page[T], error) {
 	if r.NextToken != nil && len(parents) > 1 {
-		return nil, fault.Invalid("nextToken is not a token of this list")
+		return nil, fault.Invalid("the page token is not one of this list")
 	}
 	var first []any
 	if len(parents) > 0 {
@@ -97,11 +97,11 @@ func Start[C any](k Key, r Request, scope ...any) (size int, after *C, err error
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(*r.NextToken)
 	if err != nil || strings.ContainsAny(*r.NextToken, "\r\n") || // base64 skips line ends
 		len(raw) < macSize || !hmac.Equal(raw[:macSize], k.mac(raw[macSize:], scope)) {
-		return 0, nil, fault.Invalid("nextToken is not a token of this list")
+		return 0, nil, fault.Invalid("the page token is not one of this list")
 	}
 	after = new(C)
 	if err := json.Unmarshal(raw[macSize:], after); err != nil {
-		return 0, nil, fault.Invalid("nextToken is not a token of this list")
+		return 0, nil, fault.Invalid("the page token is not one of this list")
 	}
 	return size, after, nil
 }

@@ -33,20 +33,24 @@ func (db *DB) send(ctx context.Context, tenantID string, b *pgx.Batch, relaxed b
 	if !ident.Valid(tenantID) {
 		return ErrNoTenant
 	}
-	var bound pgx.Batch
-	bound.Queue(bind, tenantID)
-	if relaxed {
-		bound.Queue(`select set_config('synchronous_commit', 'off', true)`)
-	}
-	bound.QueuedQueries = append(bound.QueuedQueries, b.QueuedQueries...)
-	return again(ctx, func() error { return db.pool.SendBatch(ctx, &bound).Close() })
+	return again(ctx, func() error {
+		var bound pgx.Batch
+		bound.Queue(bind, tenantID)
+		if relaxed {
+			bound.Queue(`select set_config('synchronous_commit', 'off', true)`)
+		}
+		// Copies: sending notes in a queued query that its statement is prepared, on a connection that the next attempt may not get.
+		for _, q := range b.QueuedQueries {
+			bound.QueuedQueries = append(bound.QueuedQueries, &pgx.QueuedQuery{SQL: q.SQL, Arguments: q.Arguments, Fn: q.Fn})
+		}
+		return db.pool.SendBatch(ctx, &bound).Close()
+	})
 }
 
 // In is the tenant's Querier for reading: each query is a transaction of its own, in one round trip.
 func (db *DB) In(tenantID string) Querier { return reader{db, tenantID} }
 
-// Lookup is the Querier of no tenant, for the lookup functions of schema/sql: each query is a transaction of its own, in one round trip. To
-// anything else every table is empty.
+// Lookup is Unbound for one question to a lookup function, in one round trip and not asked again.
 func (db *DB) Lookup() Querier { return db.pool }
 
 type reader struct {

@@ -49,6 +49,20 @@ func TestOnce(t *testing.T) {
 	}), errRollBack)
 }
 
+// A batch that is sent again may get another connection, where nothing of it is prepared.
+func TestOnceAgain(t *testing.T) {
+	db := pgtest.New(t)
+	tenant := db.Tenant(t, "acme")
+	var batch pgx.Batch
+	slug := ""
+	batch.Queue("select slug from tenants where id = $1", tenant).QueryRow(func(row pgx.Row) error { return row.Scan(&slug) })
+	for range 2 {
+		slug = ""
+		require.NoError(t, single(t, db).Once(t.Context(), tenant, &batch))
+		require.Equal(t, "acme", slug)
+	}
+}
+
 func TestIn(t *testing.T) {
 	db := pgtest.New(t)
 	a, b, ctx := db.Tenant(t, "acme"), db.Tenant(t, "globex"), t.Context()

@@ -98,7 +98,8 @@ func Create(ctx context.Context, tx pgx.Tx, tenantID string, n New) (Thread, err
 	}
 	var b pgx.Batch
 	Queue(&b, tenantID, &t, 0)
-	return t, tx.SendBatch(ctx, &b).Close()
+	err := tx.SendBatch(ctx, &b).Close() // completes t
+	return t, err
 }
 
 // Queue adds a new thread of a known agent and space to a batch, which adds as many messages and turns to it too. The batch's answer

@@ -99,7 +99,7 @@ func (r *Runner) perceive(ctx context.Context, d Dispatch) (*attempt, error) {
 
 // queueHistory asks for the conversation as this turn must see it: turn by turn, so that a message which arrived while an earlier turn
 // ran comes behind that turn's reply; nothing of later turns; the newest messages that fit the token budget, and the newest in any case.
-// A message that no user sent is a webhook's: what came with its call goes along.
+// A message that no user sent is a webhook's: what came with its call goes along, and is in the message's tokens.
 func (a *attempt) queueHistory(b *pgx.Batch) {
 	b.Queue(`select role, body, case when user_id is null and role = 'user' then (select r.context_snapshot from thread_turns r where r.id = m.turn_id) end from (
 			select m.*, sum(token_count) over (order by position desc) as tokens from (
@@ -119,7 +119,7 @@ func (a *attempt) queueHistory(b *pgx.Batch) {
 			}
 			said := model.Message{Role: model.Role(role), Blocks: []model.Block{{Text: body}}}
 			if payload != nil {
-				said.Blocks = append(said.Blocks, model.Block{Text: payloadBlock(payload)})
+				said.Blocks = []model.Block{{Text: besidePayload(body)}, {Text: payloadBlock(payload)}}
 				a.payloads = true
 			}
 			a.history = append(a.history, said)

@@ -70,7 +70,7 @@ func Request(ctx context.Context, tx pgx.Tx, tenantID string, a Ask) (Asked, err
 	if a.OnBusy == Interrupt && s.running != "" {
 		b.Queue(`update thread_turns set interrupt = true where id = $1`, s.running)
 	}
-	m := queueMessage(&b, tenantID, s, turnID, a.Body, &a.UserID)
+	m := queueMessage(&b, tenantID, s, turnID, a.Body, thread.EstimateTokens(a.Body), &a.UserID)
 	m.ThreadID = a.ThreadID
 	updated := ident.Now()
 	b.Queue(`update threads set message_count = message_count + 1, turn_count = $2, token_count = token_count + $3, status = 'open', updated_at = greatest(updated_at, $4) where uuid = $1`,
@@ -86,8 +86,8 @@ func Request(ctx context.Context, tx pgx.Tx, tenantID string, a Ask) (Asked, err
 }
 
 // queueMessage adds a user message behind the thread's others, which the turn of that id and of the thread's number answers.
-func queueMessage(b *pgx.Batch, tenantID string, s standing, turnID, body string, userID *string) thread.Message {
-	m := thread.Message{ID: ident.New(), Role: thread.User, Body: body, TokenCount: thread.EstimateTokens(body), TurnID: &turnID, CreatedAt: ident.Now()}
+func queueMessage(b *pgx.Batch, tenantID string, s standing, turnID, body string, tokens int, userID *string) thread.Message {
+	m := thread.Message{ID: ident.New(), Role: thread.User, Body: body, TokenCount: tokens, TurnID: &turnID, CreatedAt: ident.Now()}
 	b.Queue(`insert into messages (tenant_id, id, thread_uuid, position, role, body, token_count, turn_id, turn_number, user_id, created_at)
 		values ($1, $2, $3, $4, 'user', $5, $6, $7, $8, $9, $10)`,
 		tenantID, m.ID, s.uuid, s.messages+1, m.Body, m.TokenCount, turnID, s.turnNumber, userID, m.CreatedAt)

@@ -53,11 +53,12 @@ const insertRun = `insert into thread_turns (tenant_id, id, thread_uuid, agent_i
 // Start queues a new thread of t's agent and space, with a user message that nobody signed and the turn that answers it: the run. Whoever
 // commits must then dispatch the turn.
 func Start(b *pgx.Batch, tenantID string, c Call, t *thread.Thread, body string) {
-	t.TokenCount = int64(thread.EstimateTokens(body))
+	tokens := thread.EstimateTokens(body) + payloadTokens(c.Payload)
+	t.TokenCount = int64(tokens)
 	thread.Queue(b, tenantID, t, 1)
 	b.Queue(insertRun+`values ($1, $2, $3, $4, 1, 'queued', null, clock_timestamp() + $5, null, null, $6, $7, $8, $9)`,
 		tenantID, c.RunID, t.UUID, t.AgentID, DispatchGrace, t.CreatedAt, c.WebhookID, string(c.Payload), c.Test)
-	queueMessage(b, tenantID, standing{uuid: t.UUID, turnNumber: 1}, c.RunID, body, nil)
+	queueMessage(b, tenantID, standing{uuid: t.UUID, turnNumber: 1}, c.RunID, body, tokens, nil)
 }
 
 // Refuse queues the record of a run whose target cannot be started.
@@ -69,9 +70,9 @@ func Refuse(b *pgx.Batch, tenantID string, c Call, agentID, reason string) {
 const runColumns = `t.id, t.webhook_id, t.status, t.test, th.prefix, th.number, t.agent_id, t.error, t.input_tokens, t.output_tokens, t.cost_micros,
 	t.queued_at, t.started_at, t.finished_at`
 
-func scanRun(row pgx.CollectableRow) (Run, error) { return scanRunAnd(row) }
+func scanRun(row pgx.CollectableRow) (Run, error) { return scanRunWith(row) }
 
-func scanRunAnd(row pgx.CollectableRow, more ...any) (Run, error) {
+func scanRunWith(row pgx.CollectableRow, more ...any) (Run, error) {
 	var r Run
 	var status Status
 	var prefix *string
@@ -119,7 +120,7 @@ func GetRun(ctx context.Context, q postgres.Querier, webhookID, id string) (Run,
 func GetRunWithPayload(ctx context.Context, q postgres.Querier, webhookID, id string) (Run, error) {
 	return oneRun(ctx, q, func(row pgx.CollectableRow) (Run, error) {
 		var payload []byte
-		r, err := scanRunAnd(row, &payload)
+		r, err := scanRunWith(row, &payload)
 		r.ContextSnapshot = payload
 		return r, err
 	}, `, t.context_snapshot`, webhookID, id)

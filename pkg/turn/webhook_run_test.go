@@ -72,7 +72,7 @@ func TestRunStatuses(t *testing.T) {
 	require.Equal(t, "ok", messages[1].Body)
 	kept, err := thread.Get(t.Context(), w.db.App.In(w.TenantID), "AUTO-1")
 	require.NoError(t, err)
-	require.Equal(t, int64(thread.EstimateTokens("Hello")+thread.EstimateTokens("ok")), kept.TokenCount)
+	require.Equal(t, int64(thread.EstimateTokens("Hello")+thread.EstimateTokens(string(c.Payload))+thread.EstimateTokens("ok")), kept.TokenCount)
 
 	during = func() {}
 	c, _ = w.call(`{}`, "fail")

@@ -37,20 +37,21 @@ func Enter(ctx context.Context, db *postgres.DB, id, token string) (Door, error)
 	}
 	switch {
 	case !isToken(token, stored):
-		return door, errToken
+		return door, ErrToken
 	case !enabled:
 		return door, fault.New(fault.Forbidden, "the webhook is disabled")
 	}
 	return door, nil
 }
 
-var errToken = fault.New(fault.Unauthorized, "no webhook has this id and token")
+// ErrToken refuses a call: its token is not the webhook's, or there is no webhook.
+var ErrToken = fault.New(fault.Unauthorized, "no webhook has this id and token")
 
 // Invocation is a call that was let in.
 type Invocation struct {
 	WebhookID string
-	Key       string  // of the Idempotency-Key header, "" without one
-	Payload   Payload // nothing (nil) on a test: a sample
+	Key       string // of the Idempotency-Key header, "" without one
+	Payload   Payload
 	Test      bool
 }
 
@@ -96,16 +97,18 @@ func Invoke(ctx context.Context, db *postgres.DB, tenantID string, i Invocation)
 
 func readTarget(ctx context.Context, q postgres.Querier, i Invocation) (target, error) {
 	return postgres.One(ctx, q, "webhook", func(row pgx.CollectableRow) (t target, err error) {
-		return t, row.Scan(&t.name, &t.prompt, &t.agentID, &t.status, &t.limits.TurnsPerMinute, &t.limits.TurnsPerHour, &t.limits.TurnsPerDay, &t.spaceID, &t.first)
-	}, `select w.name, w.prompt, a.id, a.status, a.turns_per_minute, a.turns_per_hour, a.turns_per_day, s.id,
+		err = row.Scan(&t.name, &t.prompt, &t.agentID, &t.status, &t.limits.TurnsPerMinute, &t.limits.TurnsPerHour, &t.limits.TurnsPerDay, &t.spaceID, &t.first)
+		return t, err
+	}, `select w.name, w.prompt, a.id, a.status, a.turns_per_minute, a.turns_per_hour, a.turns_per_day,
+			(select id from spaces where is_default),
 			(select k.run_id from webhook_keys k where k.webhook_id = w.id and k.key = $2 and k.created_at >= clock_timestamp() - $3::interval)
-		from webhooks w join agents a on a.tenant_id = w.tenant_id and a.id = w.agent_id join spaces s on s.is_default
+		from webhooks w join agents a on a.tenant_id = w.tenant_id and a.id = w.agent_id
 		where w.id = $1`, i.WebhookID, i.Key, keyAge)
 }
 
 func (t target) invoke(ctx context.Context, db *postgres.DB, tenantID string, i Invocation) (Invoked, error) {
-	c := turn.Call{RunID: ident.New(), WebhookID: i.WebhookID, Payload: i.Payload.raw, Test: i.Test}
-	body, err := message(t.prompt, i.Payload.body)
+	c := turn.Call{RunID: ident.New(), WebhookID: i.WebhookID, Payload: i.Payload, Test: i.Test}
+	body, err := message(t.prompt, i.Payload)
 	if err != nil {
 		return Invoked{}, err
 	}
@@ -124,20 +127,21 @@ func (t target) invoke(ctx context.Context, db *postgres.DB, tenantID string, i 
 		turn.Start(b, tenantID, c, &th, body)
 		count(b, i.WebhookID)
 	}
-	takeKey(&b, tenantID, i, c.RunID)
 	if t.limits == (agent.RateLimits{}) {
+		takeKey(&b, tenantID, i, c.RunID)
 		start(&b)
 		err = db.Once(ctx, tenantID, &b)
 	} else {
 		err = db.InTenant(ctx, tenantID, func(tx pgx.Tx) error {
 			// The key before the limits: a call that is made again at the same moment is answered with its run, however few are allowed.
-			if err := tx.SendBatch(ctx, &b).Close(); err != nil {
+			var key, started pgx.Batch
+			takeKey(&key, tenantID, i, c.RunID)
+			if err := tx.SendBatch(ctx, &key).Close(); err != nil {
 				return err
 			}
 			if err := turn.CheckRate(ctx, tx, t.agentID, t.limits); err != nil {
 				return err
 			}
-			var started pgx.Batch
 			start(&started)
 			return tx.SendBatch(ctx, &started).Close()
 		})
@@ -145,8 +149,8 @@ func (t target) invoke(ctx context.Context, db *postgres.DB, tenantID string, i 
 	return Invoked{RunID: c.RunID, ThreadID: &th.ID, Status: turn.RunStarted, CreatedAt: th.CreatedAt, Test: i.Test}, err
 }
 
-// count queues the webhook's counters. The row is the last that a call locks: calls of one webhook wait for one another here, as those of one
-// tenant do for the thread's number.
+// count queues the webhook's counters. The row is the last that a call locks, behind its key, its agent (if that has limits) and the tenant's
+// thread counter: calls of one webhook wait for one another here, as those of one tenant do for the thread's number.
 func count(b *pgx.Batch, webhookID string) {
 	b.Queue(`update webhooks set invocation_count = invocation_count + 1, last_invoked_at = greatest(last_invoked_at, $2) where id = $1`, webhookID, ident.Now())
 }

@@ -35,7 +35,7 @@ func TestInvoke(t *testing.T) {
 	require.Equal(t, thread.Open, th.Status)
 	require.Equal(t, "Orders", *th.Title)
 	require.Equal(t, []string{w.AgentID, w.SpaceID}, []string{th.AgentID, th.SpaceID})
-	require.Equal(t, int64(thread.EstimateTokens("Where is 4711?")), th.TokenCount)
+	require.Equal(t, int64(thread.EstimateTokens("Where is 4711?")+(len(body)+3)/4), th.TokenCount, "with its payload")
 	require.Equal(t, "1 1", query[string](w, `select message_count || ' ' || turn_count from threads`))
 
 	messages, err := thread.Messages(t.Context(), w.db.App.In(w.TenantID), []thread.Ref{{ID: th.ID, UUID: th.UUID}}, thread.OldestFirst, nil, 10)

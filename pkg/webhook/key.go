@@ -36,13 +36,29 @@ func takeKey(b *pgx.Batch, tenantID string, i Invocation, runID string) {
 	b.Queue(`insert into webhook_keys (tenant_id, webhook_id, key, run_id) values ($1, $2, $3, $4)`, tenantID, i.WebhookID, i.Key, runID)
 }
 
+// sweepSize bounds what one transaction of a sweep deletes.
+const sweepSize = 10_000
+
 // SweepKeys forgets the keys that are too old to count, of all tenants.
 func SweepKeys(ctx context.Context, db *postgres.DB) error {
 	tenants, err := postgres.All(ctx, db.Lookup(), pgx.RowTo[string], `select tenant_id::text from lookup_expired_webhook_keys($1)`, keyAge)
 	for _, tenantID := range tenants {
-		var b pgx.Batch
-		b.Queue(`delete from webhook_keys where created_at < clock_timestamp() - $1::interval`, keyAge)
-		err = errors.Join(err, db.Once(ctx, tenantID, &b)) // other tenants must not wait for it
+		err = errors.Join(err, sweepTenant(ctx, db, tenantID)) // other tenants must not wait for it
 	}
 	return err
+}
+
+func sweepTenant(ctx context.Context, db *postgres.DB, tenantID string) error {
+	for {
+		var deleted int64
+		err := db.InTenant(ctx, tenantID, func(tx pgx.Tx) error {
+			tag, err := tx.Exec(ctx, `delete from webhook_keys where ctid = any(array(
+				select ctid from webhook_keys where created_at < clock_timestamp() - $1::interval limit $2))`, keyAge, sweepSize)
+			deleted = tag.RowsAffected()
+			return err
+		})
+		if err != nil || deleted < sweepSize {
+			return err
+		}
+	}
 }

@@ -137,4 +137,9 @@ func TestSweepKeys(t *testing.T) {
 	require.Equal(t, rows{Runs: 9, Threads: 9, Messages: 9, Keys: 3, Counted: 9}, w.rows())
 	require.NoError(t, webhook.SweepKeys(t.Context(), w.db.App))
 	require.Equal(t, 3, w.rows().Keys)
+
+	// More than a transaction of the sweep takes.
+	w.exec(`insert into webhook_keys (tenant_id, webhook_id, key, run_id, created_at) select $1, $1, 'old ' || n, $1, clock_timestamp() - interval '2 days' from generate_series(1, 20001) n`, w.TenantID)
+	require.NoError(t, webhook.SweepKeys(t.Context(), w.db.App))
+	require.Equal(t, 3, w.rows().Keys)
 }

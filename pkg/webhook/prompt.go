@@ -20,29 +20,36 @@ var (
 func checkPrompt(prompt string) error {
 	for _, m := range braces.FindAllStringSubmatch(prompt, -1) {
 		if !placeholder.MatchString(m[1]) {
-			return fault.Invalid("prompt holds %s; a placeholder is {{payload}} or {{payload.path.to.a.member}}", m[0])
+			return fault.Invalid("prompt holds {{%.50s}}; a placeholder is {{payload}} or {{payload.path.to.a.member}}", m[1])
 		}
 	}
 	return nil
 }
 
 // message is the user message of a call: the webhook's prompt with the body's values in it, or the body's own message.
-func message(prompt *string, body any) (string, error) {
-	said := ""
-	if prompt != nil {
-		said = braces.ReplaceAllStringFunc(*prompt, func(found string) string {
-			path := placeholder.FindStringSubmatch(found[2 : len(found)-2])
-			return spell(at(body, strings.Split(path[1], ".")[1:]))
-		})
-	} else {
-		members, _ := body.(map[string]any)
-		var is bool
-		if said, is = members["message"].(string); !is {
-			return "", fault.Invalid("the body has no string message, and the webhook has no prompt")
+func message(prompt *string, payload Payload) (string, error) {
+	if prompt == nil {
+		return payload.message()
+	}
+	body, err := readJSON(payload)
+	if err != nil {
+		return "", err
+	}
+	var said strings.Builder
+	written := 0
+	for _, found := range braces.FindAllStringSubmatchIndex(*prompt, -1) {
+		path := placeholder.FindStringSubmatch((*prompt)[found[2]:found[3]])
+		said.WriteString((*prompt)[written:found[0]])
+		said.WriteString(spell(at(body, strings.Split(path[1], ".")[1:])))
+		if written = found[1]; said.Len() > thread.MaxBody { // a prompt may name a large value a thousand times
+			break
 		}
 	}
-	return said, text.Check("the message", said, 1, thread.MaxBody)
+	said.WriteString((*prompt)[written:])
+	return said.String(), checkMessage(said.String())
 }
+
+func checkMessage(said string) error { return text.Check("the message", said, 1, thread.MaxBody) }
 
 // at follows names and list positions; nil: there is nothing.
 func at(v any, path []string) any {

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 
@@ -59,7 +60,7 @@ func TestPrompt(t *testing.T) {
 		{"all: {{payload}}", `{}`, "all: {}"},
 	} {
 		require.NoError(t, checkPrompt(c.prompt), c.prompt)
-		got, err := message(&c.prompt, read(t, c.body).body)
+		got, err := message(&c.prompt, read(t, c.body))
 		require.NoError(t, err, c.prompt)
 		require.Equal(t, c.want, got, c.prompt)
 	}
@@ -81,7 +82,7 @@ func TestPromptThatSaysNothing(t *testing.T) {
 		`{"a":"` + strings.Repeat("x", thread.MaxBody+1) + `"}`: "longer than 131072 bytes",
 	} {
 		prompt := "{{payload.a}}"
-		_, err := message(&prompt, read(t, body).body)
+		_, err := message(&prompt, read(t, body))
 		refused(t, err, text)
 	}
 }
@@ -94,7 +95,7 @@ func TestMessageWithoutPrompt(t *testing.T) {
 		`{"context":{"message":"no"},"message":" é "}`: " é ",
 		`{"message":"` + longest + `"}`:                longest,
 	} {
-		got, err := message(nil, read(t, body).body)
+		got, err := message(nil, read(t, body))
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
@@ -113,7 +114,20 @@ func TestMessageWithoutPrompt(t *testing.T) {
 		`{"message":"Hel\u0000lo"}`:      "without NUL",
 		`{"message":"x` + longest + `"}`: "longer than 131072 bytes",
 	} {
-		_, err := message(nil, read(t, body).body)
+		_, err := message(nil, read(t, body))
 		refused(t, err, text)
 	}
+}
+
+// A prompt that names a large value a thousand times is refused before it is built.
+func TestAPromptDoesNotGrowWithoutEnd(t *testing.T) {
+	prompt := strings.Repeat("{{payload}}", maxPrompt/len("{{payload}}"))
+	require.NoError(t, checkPrompt(prompt))
+	body := read(t, `{"a":"`+strings.Repeat("x", 1<<20-10)+`"}`)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := message(&prompt, body)
+	runtime.ReadMemStats(&after)
+	refused(t, err, "the message is longer than")
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20))
 }

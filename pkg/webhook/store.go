@@ -27,7 +27,8 @@ func scan(row pgx.CollectableRow) (Webhook, error) {
 	w.Token = masked(end)
 	d := json.NewDecoder(bytes.NewReader(config))
 	d.UseNumber() // numbers stay as their owner wrote them
-	return w, d.Decode(&w.Config)
+	err = d.Decode(&w.Config)
+	return w, err
 }
 
 // Cursor is the sort key of the webhook list.
@@ -92,12 +93,13 @@ func Update(ctx context.Context, tx pgx.Tx, id string, change func(now Webhook) 
 		}
 	}
 	w.Settings = changed
-	return w, tx.QueryRow(ctx, `update webhooks set name = $2, description = $3, target_type = $4, agent_id = $5, routine_id = $6, prompt = $7, config = $8, enabled = $9,
+	err = tx.QueryRow(ctx, `update webhooks set name = $2, description = $3, target_type = $4, agent_id = $5, routine_id = $6, prompt = $7, config = $8, enabled = $9,
 			rate_limit = $10, version = version + 1, updated_at = $11 where id = $1 returning version, updated_at`,
 		id, w.Name, w.Description, w.TargetType, w.AgentID, w.RoutineID, w.Prompt, w.Config, w.Enabled, w.RateLimit, ident.Now()).Scan(&w.Version, &w.UpdatedAt)
+	return w, err
 }
 
-// Delete takes a webhook away, with its keys, if check does not refuse. Its runs stay, with their threads.
+// Delete takes a webhook away, if check does not refuse. Its runs stay, with their threads; its keys go with the next sweep of old ones.
 func Delete(ctx context.Context, tx pgx.Tx, id string, check func(now Webhook) error) error {
 	w, err := one(ctx, tx, id, ` for update`)
 	if err != nil {
@@ -106,10 +108,8 @@ func Delete(ctx context.Context, tx pgx.Tx, id string, check func(now Webhook) e
 	if err := check(w); err != nil {
 		return err
 	}
-	var b pgx.Batch
-	b.Queue(`delete from webhooks where id = $1`, id)
-	b.Queue(`delete from webhook_keys where webhook_id = $1`, id)
-	return tx.SendBatch(ctx, &b).Close()
+	_, err = tx.Exec(ctx, `delete from webhooks where id = $1`, id)
+	return err
 }
 
 // checkAgent refuses an agent that could never be started.

@@ -247,7 +247,7 @@ func TestDelete(t *testing.T) {
 	is(t, err, fault.Unauthorized, "no webhook has this id and token")
 	_, err = w.invoke(made.ID, "key", `{"message":"Hello"}`)
 	is(t, err, fault.NotFound, "webhook not found")
-	require.Equal(t, rows{Runs: 2, Threads: 2, Messages: 2, Keys: 1, Counted: 1}, w.rows())
+	require.Equal(t, rows{Runs: 2, Threads: 2, Messages: 2, Keys: 2, Counted: 1}, w.rows())
 	require.Equal(t, run.RunID, w.runs(made.ID)[0].ID)
 	require.Equal(t, run.ThreadID, w.turn(run.RunID).ThreadID)
 }

@@ -5,7 +5,8 @@
 //   - A call is accepted when its thread, its message and its run are committed, together. A run is a turn (package turn) with the body that
 //     came with the call, so it survives whatever a turn survives.
 //   - Among calls with the same Idempotency-Key one makes a run; the others are answered with it.
-//   - What a caller sends is data: the model is given it as a marked block, never as part of the system prompt.
+//   - The body of a call reaches the model as a block that is marked as data, and nothing of it the system prompt. Its message, and what a
+//     prompt takes from it, are the user message.
 package webhook
 
 import (

@@ -274,12 +274,12 @@ func forgedPages(t testing.TB, alice, bob *user) (cases []bad) {
 	flipped[len(flipped)/2] ^= 1
 	for name, token := range map[string]string{"nothing": "", "a word": "nope", "base64 of zeros": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "another tenant's": foreign,
 		"a changed one": string(flipped), "a cut one": own[:len(own)-2], "a longer one": own + "AA", "a NUL": "\x00"} {
-		cases = append(cases, invalid("the page token is "+name, request(list, vars{"next": token}), "nextToken is not a token of this list"))
+		cases = append(cases, invalid("the page token is "+name, request(list, vars{"next": token}), "the page token is not one of this list"))
 	}
 	return append(cases,
-		invalid("the page token of threads for agents", request(`query ($next: String) { listAgents(nextToken: $next) { nextToken } }`, vars{"next": own}), "nextToken is not a token"),
-		invalid("the page token of threads for messages", request(`query ($next: String) { getThread(id: "CHAT-1") { messages(nextToken: $next) { nextToken } } }`, vars{"next": own}), "nextToken is not a token"),
-		invalid("the page token for another filter", request(`query ($next: String) { listThreads(filter: {status: open}, nextToken: $next) { nextToken } }`, vars{"next": own}), "nextToken is not a token"))
+		invalid("the page token of threads for agents", request(`query ($next: String) { listAgents(nextToken: $next) { nextToken } }`, vars{"next": own}), "the page token is not one of this list"),
+		invalid("the page token of threads for messages", request(`query ($next: String) { getThread(id: "CHAT-1") { messages(nextToken: $next) { nextToken } } }`, vars{"next": own}), "the page token is not one of this list"),
+		invalid("the page token for another filter", request(`query ($next: String) { listThreads(filter: {status: open}, nextToken: $next) { nextToken } }`, vars{"next": own}), "the page token is not one of this list"))
 }
 
 // hostileText puts NUL and half characters wherever a text is stored.

@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"sync"
@@ -91,7 +90,6 @@ func callUntilKilled(t *testing.T, w *webhook, round int) (answered map[string]s
 	}
 	select {
 	case <-kill:
-		<-time.After(time.Duration(rand.IntN(20)) * time.Millisecond)
 	case <-time.After(waitTime):
 	}
 	w.kill()

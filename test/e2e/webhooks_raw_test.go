@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -39,6 +40,7 @@ func (p *platform) connect(t testing.TB) *net.TCPConn {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(p.Outputs.APIURL, "http://"))
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
+	require.NoError(t, conn.SetDeadline(time.Now().Add(waitTime)))
 	return conn.(*net.TCPConn)
 }
 
