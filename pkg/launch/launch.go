@@ -10,30 +10,31 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 	"github.com/aws/aws-xray-sdk-go/v2/xray"
 
+	"github.com/agentplatform/agentplatform/pkg/cloud"
 	"github.com/agentplatform/agentplatform/pkg/handler"
 	"github.com/agentplatform/agentplatform/pkg/manifest"
 	"github.com/agentplatform/agentplatform/schema"
 )
 
-// Lambda serves the function of that manifest name until the platform stops it.
-func Lambda(name string, constructor handler.Constructor) {
+// Lambda serves the function of that manifest name until the platform stops it, with the adapters behind its needs.
+func Lambda(name string, constructor handler.Constructor, adapters ...cloud.Adapter) {
 	Start(name, func(rows manifest.Manifest, ports *handler.Ports) lambda.Handler {
 		row, ok := rows.Row(name)
 		if !ok {
 			panic("routes.json has no row " + name)
 		}
 		return constructor(handler.NewEnv(row, ports))
-	})
+	}, adapters...)
 }
 
 // Start is Lambda for a function that is made of others.
-func Start(name string, build func(rows manifest.Manifest, ports *handler.Ports) lambda.Handler) {
+func Start(name string, build func(rows manifest.Manifest, ports *handler.Ports) lambda.Handler, adapters ...cloud.Adapter) {
 	slog.SetDefault(slog.New(lambdacontext.NewLogHandler()).With("function", name))
 	rows, err := manifest.Parse(schema.Routes)
 	if err != nil {
 		panic(err)
 	}
-	ports, err := handler.CloudPorts(context.Background())
+	ports, err := cloud.Ports(context.Background(), adapters...)
 	if err != nil {
 		slog.Error("cannot start", "error", err)
 		os.Exit(1)

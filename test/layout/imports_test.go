@@ -74,21 +74,22 @@ var mayImport = []struct{ who, project, outside string }{
 
 	// What stands between callers and functions knows no noun.
 	{"pkg/gateway/...", "pkg/fault pkg/manifest pkg/tenant pkg/handler pkg/gateway/internal/...", lambda + " github.com/vektah/gqlparser/v2/..."},
-	{"pkg/handler", words + " " + technologies + " pkg/audit/outbox", lambda + " " + aws + " github.com/caarlos0/env/v11/..."},
+	{"pkg/handler", words + " " + technologies + " pkg/audit/outbox", lambda},
+	{"pkg/cloud", words + " " + technologies + " pkg/handler", aws + " github.com/caarlos0/env/v11/..."},
 	{"pkg/handler/openapitest", "schema", "github.com/pb33f/..."},
 	{"pkg/handler/handlertest", words + " " + technologies + " pkg/audit pkg/audit/outbox pkg/gateway pkg/handler pkg/handler/openapitest pkg/postgres/pgtest",
 		lambda + " github.com/stretchr/testify/..."},
-	{"pkg/launch", "pkg/handler pkg/manifest schema", lambda + " github.com/aws/aws-xray-sdk-go/v2/..."},
+	{"pkg/launch", "pkg/cloud pkg/handler pkg/manifest schema", lambda + " github.com/aws/aws-xray-sdk-go/v2/..."},
 
 	// Functions: a noun's package, its mains, the table, and the one function that is made of the others.
 	{"functions", "functions/* pkg/handler", ""},
 	{"functions/graphql", words + " pkg/gateway pkg/handler", lambda},
-	{"functions/graphql/graphql", "functions functions/graphql pkg/handler pkg/launch pkg/manifest", lambda},
+	{"functions/graphql/graphql", "functions functions/graphql pkg/cloud pkg/handler pkg/launch pkg/manifest", lambda},
 	{"functions/*", words + " " + technologies + " " + notes + " " + nouns + " " + log + " " + evidence + " pkg/handler", lambda + " " + pgx},
-	{"functions/*/*", "functions/* pkg/launch", ""}, // its own noun only: TestAMainOnlyNamesItsFunction
+	{"functions/*/*", "functions/* pkg/cloud pkg/launch", ""}, // its own noun only: TestAMainOnlyNamesItsFunction
 
 	// The one-machine cloud takes the table as a value, so that it does not import it.
-	{"pkg/local", "schema pkg/... !pkg/launch " + forTests, "..."},
+	{"pkg/local", "schema pkg/... !pkg/launch !pkg/cloud " + forTests, "..."},
 	{"pkg/local/*", words + " " + technologies + " pkg/gateway pkg/handler", "..."},
 
 	// Commands put everything together, and nobody imports them.
@@ -141,7 +142,7 @@ func matches(patterns, name string) (fits bool) {
 }
 
 // What the environment holds is read in two places, so that a function's settings stand on one page each.
-var readsTheEnvironment = "cmd/* pkg/handler pkg/launch"
+var readsTheEnvironment = "cmd/* pkg/cloud pkg/launch"
 
 func TestOnlyEntryPointsReadTheEnvironment(t *testing.T) {
 	forbidden := map[string][]string{

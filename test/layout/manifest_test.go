@@ -50,18 +50,39 @@ func TestARowIsAFolderIsATableEntry(t *testing.T) {
 	require.ElementsMatch(t, named, append(slices.Collect(maps.Keys(functions.Table)), gateway), "rows of routes.json against functions/table.go")
 }
 
-// A main only says which function it is: launch.Lambda("send-message", thread.SendMessage).
+// A main only says which function it is, and which adapters stand behind its needs:
+// launch.Lambda("send-message", thread.SendMessage, cloud.DB, cloud.Publish, cloud.Invoke).
 func TestAMainOnlyNamesItsFunction(t *testing.T) {
 	for _, row := range rows(t).Rows {
 		name := path.Join("functions", row.Package, row.Name, "main.go")
 		text := read(t, name)
 		if row.Name == gateway {
 			assert.Contains(t, text, `launch.Start("graphql", `, name)
+			var needs []string
+			for _, answering := range rows(t).GraphQL().Rows {
+				needs = append(needs, answering.Needs...)
+			}
+			assert.Contains(t, text, "}"+adaptersFor(needs)+")\n}", name)
 			continue
 		}
 		assert.LessOrEqual(t, strings.Count(text, "\n"), 12, "%s has nothing to decide: keep it to 12 lines", name)
-		assert.Contains(t, text, `func main() { launch.Lambda("`+row.Name+`", `+row.Package+"."+camel(row.Name)+") }", name)
+		assert.Contains(t, text, `launch.Lambda("`+row.Name+`", `+row.Package+"."+camel(row.Name)+adaptersFor(row.Needs)+")", name)
 	}
+}
+
+// adapters is what stands behind the needs that begin so, in the order in which a main names them.
+var adapters = []struct{ adapter, needs string }{
+	{"DB", `^db$`}, {"Reader", `^db:reader$`}, {"Ledger", `^db:ledger$`}, {"Model", `^model$`}, {"Publish", `^publish$`}, {"Invoke", `^invoke:`},
+	{"Sign", `^sign(:public)?$`}, {"Objects", `^object:`}, {"Identity", `^identity$`},
+}
+
+func adaptersFor(needs []string) (list string) {
+	for _, a := range adapters {
+		if slices.ContainsFunc(needs, regexp.MustCompile(a.needs).MatchString) {
+			list += ", cloud." + a.adapter
+		}
+	}
+	return list
 }
 
 // The constructor of send-message in package thread is thread.SendMessage, in functions/thread/send_message.go. A noun's package exports

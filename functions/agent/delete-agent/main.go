@@ -2,7 +2,8 @@ package main
 
 import (
 	"github.com/agentplatform/agentplatform/functions/agent"
+	"github.com/agentplatform/agentplatform/pkg/cloud"
 	"github.com/agentplatform/agentplatform/pkg/launch"
 )
 
-func main() { launch.Lambda("delete-agent", agent.DeleteAgent) }
+func main() { launch.Lambda("delete-agent", agent.DeleteAgent, cloud.DB, cloud.Invoke) }

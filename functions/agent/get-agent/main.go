@@ -2,7 +2,8 @@ package main
 
 import (
 	"github.com/agentplatform/agentplatform/functions/agent"
+	"github.com/agentplatform/agentplatform/pkg/cloud"
 	"github.com/agentplatform/agentplatform/pkg/launch"
 )
 
-func main() { launch.Lambda("get-agent", agent.GetAgent) }
+func main() { launch.Lambda("get-agent", agent.GetAgent, cloud.DB) }

@@ -2,7 +2,10 @@ package main
 
 import (
 	"github.com/agentplatform/agentplatform/functions/compliance"
+	"github.com/agentplatform/agentplatform/pkg/cloud"
 	"github.com/agentplatform/agentplatform/pkg/launch"
 )
 
-func main() { launch.Lambda("compliance-event", compliance.ComplianceEvent) }
+func main() {
+	launch.Lambda("compliance-event", compliance.ComplianceEvent, cloud.Reader, cloud.Objects)
+}

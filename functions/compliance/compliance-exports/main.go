@@ -2,7 +2,8 @@ package main
 
 import (
 	"github.com/agentplatform/agentplatform/functions/compliance"
+	"github.com/agentplatform/agentplatform/pkg/cloud"
 	"github.com/agentplatform/agentplatform/pkg/launch"
 )
 
-func main() { launch.Lambda("compliance-exports", compliance.ComplianceExports) }
+func main() { launch.Lambda("compliance-exports", compliance.ComplianceExports, cloud.Reader) }

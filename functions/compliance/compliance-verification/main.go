@@ -2,7 +2,10 @@ package main
 
 import (
 	"github.com/agentplatform/agentplatform/functions/compliance"
+	"github.com/agentplatform/agentplatform/pkg/cloud"
 	"github.com/agentplatform/agentplatform/pkg/launch"
 )
 
-func main() { launch.Lambda("compliance-verification", compliance.ComplianceVerification) }
+func main() {
+	launch.Lambda("compliance-verification", compliance.ComplianceVerification, cloud.Reader, cloud.Sign, cloud.Objects)
+}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/agentplatform/agentplatform/functions"
 	"github.com/agentplatform/agentplatform/functions/graphql"
+	"github.com/agentplatform/agentplatform/pkg/cloud"
 	"github.com/agentplatform/agentplatform/pkg/handler"
 	"github.com/agentplatform/agentplatform/pkg/launch"
 	"github.com/agentplatform/agentplatform/pkg/manifest"
@@ -13,5 +14,5 @@ import (
 func main() {
 	launch.Start("graphql", func(rows manifest.Manifest, ports *handler.Ports) lambda.Handler {
 		return graphql.Graphql(rows, functions.Table, ports)
-	})
+	}, cloud.DB, cloud.Reader, cloud.Publish, cloud.Invoke, cloud.Sign, cloud.Objects, cloud.Identity)
 }

@@ -2,7 +2,8 @@ package main
 
 import (
 	"github.com/agentplatform/agentplatform/functions/identity"
+	"github.com/agentplatform/agentplatform/pkg/cloud"
 	"github.com/agentplatform/agentplatform/pkg/launch"
 )
 
-func main() { launch.Lambda("sign-in-failed", identity.SignInFailed) }
+func main() { launch.Lambda("sign-in-failed", identity.SignInFailed, cloud.DB, cloud.Invoke) }

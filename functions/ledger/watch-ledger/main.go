@@ -2,7 +2,8 @@ package main
 
 import (
 	"github.com/agentplatform/agentplatform/functions/ledger"
+	"github.com/agentplatform/agentplatform/pkg/cloud"
 	"github.com/agentplatform/agentplatform/pkg/launch"
 )
 
-func main() { launch.Lambda("watch-ledger", ledger.WatchLedger) }
+func main() { launch.Lambda("watch-ledger", ledger.WatchLedger, cloud.Reader, cloud.Objects) }

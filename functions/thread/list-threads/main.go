@@ -2,7 +2,8 @@ package main
 
 import (
 	"github.com/agentplatform/agentplatform/functions/thread"
+	"github.com/agentplatform/agentplatform/pkg/cloud"
 	"github.com/agentplatform/agentplatform/pkg/launch"
 )
 
-func main() { launch.Lambda("list-threads", thread.ListThreads) }
+func main() { launch.Lambda("list-threads", thread.ListThreads, cloud.DB) }

@@ -2,7 +2,8 @@ package main
 
 import (
 	"github.com/agentplatform/agentplatform/functions/thread"
+	"github.com/agentplatform/agentplatform/pkg/cloud"
 	"github.com/agentplatform/agentplatform/pkg/launch"
 )
 
-func main() { launch.Lambda("on-thread-event", thread.OnThreadEvent) }
+func main() { launch.Lambda("on-thread-event", thread.OnThreadEvent, cloud.DB) }

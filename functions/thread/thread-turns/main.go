@@ -2,7 +2,8 @@ package main
 
 import (
 	"github.com/agentplatform/agentplatform/functions/thread"
+	"github.com/agentplatform/agentplatform/pkg/cloud"
 	"github.com/agentplatform/agentplatform/pkg/launch"
 )
 
-func main() { launch.Lambda("thread-turns", thread.ThreadTurns) }
+func main() { launch.Lambda("thread-turns", thread.ThreadTurns, cloud.DB) }

@@ -2,7 +2,10 @@ package main
 
 import (
 	"github.com/agentplatform/agentplatform/functions/turn"
+	"github.com/agentplatform/agentplatform/pkg/cloud"
 	"github.com/agentplatform/agentplatform/pkg/launch"
 )
 
-func main() { launch.Lambda("dispatch-turn", turn.DispatchTurn) }
+func main() {
+	launch.Lambda("dispatch-turn", turn.DispatchTurn, cloud.DB, cloud.Model, cloud.Publish, cloud.Invoke)
+}

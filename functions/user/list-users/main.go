@@ -2,7 +2,8 @@ package main
 
 import (
 	"github.com/agentplatform/agentplatform/functions/user"
+	"github.com/agentplatform/agentplatform/pkg/cloud"
 	"github.com/agentplatform/agentplatform/pkg/launch"
 )
 
-func main() { launch.Lambda("list-users", user.ListUsers) }
+func main() { launch.Lambda("list-users", user.ListUsers, cloud.DB) }

@@ -2,7 +2,8 @@ package main
 
 import (
 	"github.com/agentplatform/agentplatform/functions/webhook"
+	"github.com/agentplatform/agentplatform/pkg/cloud"
 	"github.com/agentplatform/agentplatform/pkg/launch"
 )
 
-func main() { launch.Lambda("create-webhook", webhook.CreateWebhook) }
+func main() { launch.Lambda("create-webhook", webhook.CreateWebhook, cloud.DB) }

@@ -2,7 +2,8 @@ package main
 
 import (
 	"github.com/agentplatform/agentplatform/functions/webhook"
+	"github.com/agentplatform/agentplatform/pkg/cloud"
 	"github.com/agentplatform/agentplatform/pkg/launch"
 )
 
-func main() { launch.Lambda("list-webhook-runs", webhook.ListWebhookRuns) }
+func main() { launch.Lambda("list-webhook-runs", webhook.ListWebhookRuns, cloud.DB) }
