@@ -65,6 +65,9 @@ func converse(r *request, text string) string {
 			add("Before that it was “%s”.", quote(earlier[len(earlier)-1]))
 		}
 	}
+	if data := r.Messages[len(r.Messages)-1].data(); data != "" {
+		add("It came with %s.", quote(data))
+	}
 	if messages == 1 {
 		add("This is the first message of the thread.")
 	} else {
@@ -83,12 +86,8 @@ func (r *request) history() (said []string, messages int) {
 			}
 			continue
 		}
-		for _, b := range m.Content {
-			if b.Text != nil {
-				said = append(said, *b.Text)
-				messages++
-			}
-		}
+		said = append(said, m.texts()...)
+		messages += len(m.texts())
 	}
 	return said, messages
 }

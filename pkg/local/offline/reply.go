@@ -114,7 +114,7 @@ func (out *reply) meter(r *request) {
 	}
 	in := utf8.RuneCountInString(r.prompt())
 	for _, m := range r.Messages {
-		in += utf8.RuneCountInString(m.text())
+		in += utf8.RuneCountInString(m.text()) + utf8.RuneCountInString(m.data())
 		for _, b := range m.Content {
 			if b.ToolUse != nil {
 				in += len(b.ToolUse.Name) + utf8.RuneCount(b.ToolUse.Input)

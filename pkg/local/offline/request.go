@@ -210,24 +210,41 @@ func (r *request) prompt() string {
 }
 
 // text is a message's text blocks, a line each.
-func (m message) text() string {
-	var parts []string
+func (m message) text() string { return strings.Join(m.texts(), "\n") }
+
+// texts are what was said, without the data that came with it.
+func (m message) texts() (said []string) {
 	for _, b := range m.Content {
-		if b.Text != nil {
-			parts = append(parts, *b.Text)
+		if b.Text != nil && !strings.HasPrefix(*b.Text, dataBegin) {
+			said = append(said, *b.Text)
 		}
 	}
-	return strings.Join(parts, "\n")
+	return said
+}
+
+// The marks of a webhook call's body.
+const dataBegin, dataEnd = "<webhook_payload>", "</webhook_payload>"
+
+// data is what came with the message, as JSON; "" for nothing.
+func (m message) data() string {
+	for _, b := range m.Content {
+		if b.Text == nil {
+			continue
+		}
+		if data, is := strings.CutPrefix(*b.Text, dataBegin); is {
+			return strings.TrimSuffix(data, dataEnd)
+		}
+	}
+	return ""
 }
 
 // newest is the last text block: where several messages of the user wait for one answer, the newest of them.
 func (m message) newest() string {
-	for i := len(m.Content) - 1; i >= 0; i-- {
-		if t := m.Content[i].Text; t != nil {
-			return *t
-		}
+	said := m.texts()
+	if len(said) == 0 {
+		return ""
 	}
-	return ""
+	return said[len(said)-1]
 }
 
 // text is what a tool answered: its texts as they are, its JSON in one line.
