@@ -13,7 +13,7 @@ import (
 
 // added are headers that stand for no operation: HTTP's own, and those of the gateway in front of the functions.
 var added = []string{"Content-Type", "Content-Length", "Date", "Connection", "Apigw-Requestid",
-	"Access-Control-Allow-Origin", "Access-Control-Allow-Headers", "Access-Control-Allow-Methods"}
+	"Access-Control-Allow-Origin", "Access-Control-Allow-Headers", "Access-Control-Allow-Methods", "Access-Control-Expose-Headers"}
 
 // headerBreaches checks an answer's headers: those that must be there are, each has a value as described, and no other is there.
 func (c *Contract) headerBreaches(want described, got http.Header) (found []string) {
