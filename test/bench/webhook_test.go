@@ -1,11 +1,9 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -54,18 +52,7 @@ func (w *world) openHooks() (all [hooks]hook, err error) {
 }
 
 func (w *world) post(path, bearer string, body []byte) (raw []byte, status int, err error) {
-	r, err := http.NewRequest(http.MethodPost, w.platform.Outputs.APIURL+path, bytes.NewReader(body))
-	if err != nil {
-		return nil, 0, err
-	}
-	r.Header = http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer " + bearer}}
-	res, err := w.client.Do(r)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer res.Body.Close()
-	raw, err = io.ReadAll(res.Body)
-	return raw, res.StatusCode, err
+	return w.exchange(w.platform.Outputs.APIURL+path, http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer " + bearer}}, body)
 }
 
 func calls(b *testing.B, w *world, clients int, queued bool) {

@@ -142,22 +142,28 @@ func start() (*world, error) {
 	return w, err
 }
 
+// send is an exchange that must be answered with 200.
 func (w *world) send(url string, header http.Header, body []byte) ([]byte, error) {
+	raw, status, err := w.exchange(url, header, body)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("%d: %s", status, raw)
+	}
+	return raw, err
+}
+
+func (w *world) exchange(url string, header http.Header, body []byte) (raw []byte, status int, err error) {
 	r, err := http.NewRequest(http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	r.Header = header
 	res, err := w.client.Do(r)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer res.Body.Close()
-	raw, err := io.ReadAll(res.Body)
-	if err == nil && res.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", res.Status, raw)
-	}
-	return raw, err
+	raw, err = io.ReadAll(res.Body)
+	return raw, res.StatusCode, err
 }
 
 // query asks over HTTP; an error in the answer is an error.

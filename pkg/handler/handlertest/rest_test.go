@@ -62,7 +62,7 @@ func TestREST(t *testing.T) {
 	do(412, "PATCH", "/api/webhooks"+one, handlertest.RESTCall{Claims: admin, Header: patch, Body: object{"name": "x"}})
 	do(413, "POST", "/api/webhooks"+one+"/test", asking(`{"message":"`+strings.Repeat("x", 1<<20)+`"}`))
 	do(415, "POST", "/api/webhooks"+one+"/test", handlertest.RESTCall{Claims: admin, Body: "\xff", Header: map[string]string{"Content-Type": "application/octet-stream"}})
-	do(401, "POST", "/webhooks"+one, handlertest.RESTCall{Bearer: "x" + token[1:]})
+	do(401, "POST", "/webhooks"+one, handlertest.RESTCall{Bearer: token + "x"})
 	do(404, "GET", "/webhooks"+one+"/runs"+one, handlertest.RESTCall{Bearer: token})
 	do(409, "POST", "/api/compliance/events", handlertest.RESTCall{Bearer: handlertest.APISecret, Body: object{"event_id": event["event_id"], "tenant_id": w.TenantID,
 		"occurred_at": event["occurred_at"], "actor": "other", "actor_type": "system", "event_type": "agent.created", "payload": object{}}})
