@@ -29,7 +29,7 @@ module "audit" {
   deny_insecure_transport = var.deny_insecure_transport
 
   # Heads are small, many, and of no use once an anchor covers them, but they are evidence of what was when: they stay where they are.
-  cold = { prefixes = ["anchors/", "events/"], days = var.audit_cold_days }
+  cold = { prefixes = ["anchors/", "events/"], days = var.audit_cold_days, small = var.audit_cold_small }
 
   statements = [{
     Sid       = "NobodyDeletes"

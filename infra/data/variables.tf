@@ -252,6 +252,12 @@ variable "audit_cold_days" {
   }
 }
 
+variable "audit_cold_small" {
+  description = "Whether objects below 128 KiB move to cold storage too, where each is paid for as 128 KiB. False leaves them where they are; also against an S3 whose lifecycles know no sizes."
+  type        = bool
+  default     = true
+}
+
 variable "audit_default_retention_days" {
   description = "COMPLIANCE lock of an object in the audit bucket whose writer names none; 0 = none. The platform names one for each object (ANCHOR_RETENTION), so this is for whatever somebody else puts there, and nobody removes that before its time, the account's root included."
   type        = number

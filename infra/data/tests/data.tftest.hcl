@@ -91,6 +91,7 @@ run "for_trials" {
     force_destroy_buckets = true
     database_version      = "15.12"
     aurora_min_capacity   = 0
+    audit_cold_small      = false
   }
 
   assert {

@@ -144,9 +144,15 @@ resource "aws_s3_bucket_lifecycle_configuration" "this" {
 
       # S3 leaves objects below 128 KiB where they are unless a filter names a size.
       filter {
-        and {
-          prefix                   = rule.value
-          object_size_greater_than = 1
+        prefix = var.cold.small ? null : rule.value
+
+        dynamic "and" {
+          for_each = var.cold.small ? [rule.value] : []
+
+          content {
+            prefix                   = and.value
+            object_size_greater_than = 1
+          }
         }
       }
 

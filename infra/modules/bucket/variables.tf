@@ -50,9 +50,9 @@ variable "noncurrent_days" {
 }
 
 variable "cold" {
-  description = "Objects under which prefixes become cold (Glacier Instant Retrieval: readable at once) after how many days, whatever their size."
-  type        = object({ prefixes = list(string), days = number })
-  default     = { prefixes = [], days = 90 }
+  description = "Objects under which prefixes become cold (Glacier Instant Retrieval: readable at once) after how many days, and whether small ones do."
+  type        = object({ prefixes = list(string), days = number, small = bool })
+  default     = { prefixes = [], days = 90, small = true }
 }
 
 variable "statements" {
