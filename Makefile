@@ -1,4 +1,4 @@
-# Everything one does with the platform from a checkout. Needs Go; the tests also need Node.js 20 or later, the aws CLI and moto's server.
+# Everything one does with the platform from a checkout. Needs Go; the tests also need Node.js 20 or later, the aws CLI, moto's server and Terraform.
 # `make` alone tells what there is.
 
 SHELL       := bash
@@ -30,7 +30,7 @@ run: ## Run the whole platform on this machine and hold a first conversation wit
 	  if [[ $$line == *[\ :]* ]]; then echo "$$line" >&2; elif (( ++n % 100 == 0 )); then echo "  $$n packages …"; fi; done; }
 	@exec dist/local $(ARGS)
 
-# -count=1: what these tests stand on (PostgreSQL, Node.js, the aws CLI) is not in Go's test cache.
+# -count=1: what these tests stand on (PostgreSQL, Node.js, the aws CLI, Terraform) is not in Go's test cache.
 test: ## Check format, vet and run all tests (under 10 minutes on two cores, from nothing)
 	@echo 'gofmt'; bad=$$(gofmt -l $$(find . -name '*.go' -not -path '*/node_modules/*')); [[ -z $$bad ]] || { echo "not formatted: $$bad"; exit 1; }
 	go vet -tags long ./...

@@ -1,0 +1,43 @@
+# Buckets by what is in them. Names carry the account, for a bucket's name is one of all buckets in the world.
+
+locals {
+  bucket = { for purpose in ["skills", "knowledge", "exports", "assets", "audit"] : purpose => "${local.prefix}-${purpose}-${var.account_id}" }
+
+  buckets = {
+    skills    = { key = "objects", versioning = true, old = var.old_version_days, expire = null }
+    knowledge = { key = "objects", versioning = true, old = var.old_version_days, expire = null }
+    assets    = { key = "assets", versioning = true, old = var.old_version_days, expire = null }
+    # Copies of what is in the audit log, with people's names in them: gone when their time is over, without a version that stays.
+    exports = { key = "objects", versioning = false, old = null, expire = var.exports_days }
+  }
+
+  bucket_statements = {
+    # The CDN's own principal: which of the account's distributions reads is said by the distribution's origin.
+    assets = [{
+      Sid       = "ReadByCDN"
+      Effect    = "Allow"
+      Principal = { Service = "cloudfront.amazonaws.com" }
+      Action    = "s3:GetObject"
+      Resource  = "arn:${local.partition}:s3:::${local.bucket["assets"]}/*"
+      Condition = {
+        ArnLike      = { "aws:SourceArn" = "arn:${local.partition}:cloudfront::${var.account_id}:distribution/*" }
+        StringEquals = { "aws:SourceAccount" = var.account_id }
+      }
+    }]
+  }
+}
+
+module "bucket" {
+  source   = "../modules/bucket"
+  for_each = local.buckets
+
+  name                    = local.bucket[each.key]
+  partition               = local.partition
+  kms_key_arn             = local.key[each.value.key]
+  versioning              = each.value.versioning
+  noncurrent_days         = each.value.old
+  expire_days             = each.value.expire
+  statements              = lookup(local.bucket_statements, each.key, [])
+  force_destroy           = var.force_destroy_buckets
+  deny_insecure_transport = var.deny_insecure_transport
+}
