@@ -15,7 +15,7 @@ BENCH ?= .
 
 LINT := dist/tools/golangci-lint-2.15.0
 
-.PHONY: help run test test-long tamper fuzz build lint bench clean
+.PHONY: help run test test-long tamper fuzz build image lint bench rehearse clean
 
 help: ## Tell what there is
 	@echo 'make run        for example: make run ARGS=--once'; echo
@@ -59,6 +59,9 @@ build: ## Build every function for Lambda: dist/<name>.zip, the same bytes each 
 	go run -buildvcs=false ./cmd/pack
 	CGO_ENABLED=0 go build -buildvcs=auto -trimpath -o dist/audit-verifier ./cmd/audit-verifier
 
+image: ## Make the runtime container's image, dist/agent-runtime.tar; with PUSH=registry/repository:tag, push it
+	go run -buildvcs=false ./cmd/image $(if $(PUSH),-push '$(PUSH)')
+
 lint: $(LINT) ## Run golangci-lint
 	$(LINT) run --timeout 15m ./...
 
@@ -70,6 +73,9 @@ $(LINT):
 bench: ## Measure speed, against a raw floor in the same run
 	go test ./test/bench -run '^$$' -bench '$(BENCH)' -skip Start -benchtime 5000x -timeout 30m
 	go test ./test/bench -run '^$$' -bench '^BenchmarkStart$$' -benchtime 5x
+
+rehearse: ## Deploy all tiers of infra/ to a stand-in for AWS (moto), show figures and what it cannot do, destroy them; KEEP=1 waits before
+	@go run -buildvcs=false ./test/rehearse -plugin-dir '$(TF_PLUGIN_DIR)' $(if $(KEEP),-keep)
 
 clean: ## Remove what was built; the platform's data in .local stays
 	rm -rf dist test/e2e/node_modules

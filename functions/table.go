@@ -4,8 +4,10 @@ package functions
 import (
 	"github.com/agentplatform/agentplatform/functions/agent"
 	"github.com/agentplatform/agentplatform/functions/compliance"
+	"github.com/agentplatform/agentplatform/functions/deployment"
 	"github.com/agentplatform/agentplatform/functions/identity"
 	"github.com/agentplatform/agentplatform/functions/ledger"
+	"github.com/agentplatform/agentplatform/functions/schedule"
 	"github.com/agentplatform/agentplatform/functions/space"
 	"github.com/agentplatform/agentplatform/functions/tenant"
 	"github.com/agentplatform/agentplatform/functions/thread"
@@ -74,5 +76,10 @@ var Table = map[string]handler.Constructor{
 	"test-webhook":             webhook.TestWebhook,
 	"invoke-webhook":           webhook.InvokeWebhook,
 	"poll-webhook-run":         webhook.PollWebhookRun,
+	"open-auto-thread":         schedule.OpenAutoThread,
+	"run-auto-turn":            schedule.RunAutoTurn,
+	"close-auto-thread":        schedule.CloseAutoThread,
 	"sweep-webhook-keys":       webhook.SweepWebhookKeys,
+	"migrate":                  deployment.Migrate,
+	"bootstrap":                deployment.Bootstrap,
 }

@@ -28,6 +28,12 @@ var OpenAPI []byte
 //go:embed sql/*.sql
 var SQL embed.FS
 
+// Workflows holds the state machines, in the folder workflow, in Amazon States Language: auto_thread.asl.json is the workflow auto-thread. A
+// placeholder ${open-auto-thread} stands for the ARN of that function.
+//
+//go:embed workflow/*.asl.json
+var Workflows embed.FS
+
 // Prices is the price table of the models; package model reads it.
 //
 //go:embed prices.json

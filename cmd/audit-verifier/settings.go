@@ -51,7 +51,7 @@ func (p *place) open(ctx context.Context) (*object.Bucket, error) {
 	case region == "":
 		region = "us-east-1"
 	}
-	return object.New(object.Config{Region: region, Endpoint: endpoint, PathStyle: endpoint != ""}).In(p.bucket), nil
+	return object.New(object.Config{Region: region, Endpoint: endpoint, PathStyle: endpoint != "", Credentials: cfg.Credentials}).In(p.bucket), nil
 }
 
 // trust is whose signatures count.

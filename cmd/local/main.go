@@ -17,6 +17,7 @@ import (
 	"github.com/lmittmann/tint"
 
 	"github.com/agentplatform/agentplatform/functions"
+	"github.com/agentplatform/agentplatform/pkg/agentcore"
 	"github.com/agentplatform/agentplatform/pkg/local"
 	"github.com/agentplatform/agentplatform/pkg/manifest"
 	"github.com/agentplatform/agentplatform/schema"
@@ -36,20 +37,22 @@ type settings struct {
 	AnchorInterval  time.Duration `env:"ANCHOR_INTERVAL" envDefault:"30s"`
 	WitnessURL      string        `env:"ANCHOR_WITNESS_URL"`
 	WitnessKey      string        `env:"ANCHOR_WITNESS_KEY"`
+	AgentRuntimes   string        `env:"AGENT_RUNTIMES"`
 	LogLevel        slog.Level    `env:"LOG_LEVEL" envDefault:"warn"`
 }
 
 func main() {
 	once := flag.Bool("once", false, "stop after the first conversation")
+	functions := flag.String("functions", "", "run the functions as processes of their own: `folder` of their binaries, built for this machine")
 	flag.Parse()
 	debug.SetGCPercent(local.GCPercent)
-	if err := run(*once); err != nil {
+	if err := run(*once, *functions); err != nil {
 		fmt.Fprintln(os.Stderr, "local:", err)
 		os.Exit(1)
 	}
 }
 
-func run(once bool) error {
+func run(once bool, functionFolder string) error {
 	var s settings
 	if err := env.Parse(&s); err != nil {
 		return fmt.Errorf("environment: %w", err)
@@ -58,6 +61,10 @@ func run(once bool) error {
 		return fmt.Errorf("MODEL=%s is not a model; use offline or bedrock", s.Model)
 	}
 	slog.SetDefault(slog.New(tint.NewTextHandler(os.Stderr, &tint.Options{Level: s.LogLevel, TimeFormat: time.TimeOnly, NoColor: !isTerminal(os.Stderr)})))
+	runtimes, err := agentcore.Parse(s.AgentRuntimes)
+	if err != nil {
+		return err
+	}
 	rows, err := manifest.Parse(schema.Routes)
 	if err != nil {
 		return err
@@ -69,7 +76,7 @@ func run(once bool) error {
 	fmt.Println("starting the database, object storage, identity pool and model …")
 	p, err := local.Start(ctx, local.Config{Dir: s.DataDir, Port: s.Port, TLSPort: s.TLSPort, Password: s.Password, DatabaseURL: s.DatabaseURL,
 		Model: s.Model, ModelID: s.ModelID, BedrockEndpoint: s.BedrockEndpoint, Operators: s.Operators,
-		AnchorInterval: s.AnchorInterval, WitnessURL: s.WitnessURL, WitnessKey: s.WitnessKey, Table: functions.Table, Rows: rows, Log: progress()})
+		Functions: functionFolder, AnchorInterval: s.AnchorInterval, WitnessURL: s.WitnessURL, WitnessKey: s.WitnessKey, Runtimes: runtimes, Table: functions.Table, Rows: rows, Log: progress()})
 	if err != nil && ctx.Err() != nil {
 		fmt.Println("\nstopped before the platform was up; the next start goes on from there")
 		return nil

@@ -21,9 +21,8 @@ import (
 	"github.com/agentplatform/agentplatform/schema"
 )
 
-// flags make the binaries small and the same everywhere. Without lambda.norpc the library for Go's retired runtime is linked, which doubles
-// a binary; -s -w leaves out what only debuggers read.
-var flags = []string{"-tags", "lambda.norpc", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w"}
+// flags make the binaries small and the same everywhere; -s -w leaves out what only debuggers read.
+var flags = []string{"-tags", manifest.Tags, "-trimpath", "-buildvcs=false", "-ldflags", "-s -w"}
 
 // target is the runtime provided.al2023 on arm64.
 var target = []string{"GOOS=linux", "GOARCH=arm64", "CGO_ENABLED=0"}

@@ -2,16 +2,13 @@ package tenant
 
 import (
 	"context"
-	"slices"
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/agentplatform/agentplatform/pkg/agent"
-	"github.com/agentplatform/agentplatform/pkg/audit"
 	"github.com/agentplatform/agentplatform/pkg/handler"
 	"github.com/agentplatform/agentplatform/pkg/ident"
-	"github.com/agentplatform/agentplatform/pkg/tenant"
 	"github.com/agentplatform/agentplatform/pkg/user"
 )
 
@@ -36,18 +33,9 @@ func CreateTenant(env *handler.Env) lambda.Handler {
 		}
 		id := ident.New()
 		err = o.InTenant(ctx, db, id, func(tx pgx.Tx) error {
-			var founded, invited []audit.Event
 			founding := user.Founding{TenantID: id, Slug: a.Input.Slug, Name: a.Input.Name, Agent: agent.Default{ModelID: model}}
-			if created, founded, err = user.Found(ctx, tx, founding); err != nil {
-				return err
-			}
-			if _, invited, err = user.Add(ctx, tx, id, caller.Actor(), user.New{Email: owner, Role: tenant.Owner}); err != nil {
-				return err
-			}
-			if err := o.Record(ctx, tx, slices.Concat(founded, invited)...); err != nil {
-				return err
-			}
-			return directory.Invite(ctx, owner)
+			created, err = user.Open(ctx, tx, user.Opening{Founding: founding, Owner: owner, By: caller.Actor(), Outbox: o, Directory: directory})
+			return err
 		})
 		return created, err
 	})

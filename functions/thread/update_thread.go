@@ -8,7 +8,6 @@ import (
 
 	"github.com/agentplatform/agentplatform/pkg/handler"
 	"github.com/agentplatform/agentplatform/pkg/notify"
-	"github.com/agentplatform/agentplatform/pkg/publish"
 	"github.com/agentplatform/agentplatform/pkg/tenant"
 	"github.com/agentplatform/agentplatform/pkg/thread"
 )
@@ -33,8 +32,7 @@ func UpdateThread(env *handler.Env) lambda.Handler {
 				return err
 			}
 			var b pgx.Batch
-			notices = append(notices, notify.Queue(&b, caller.TenantID, publish.ThreadUpdate{TenantID: caller.TenantID, ThreadID: updated.ID,
-				Thread: publish.Thread{ID: updated.ID, Status: string(updated.Status), Title: updated.Title, Metadata: updated.Metadata, UpdatedAt: updated.UpdatedAt}}))
+			notices = append(notices, notify.Queue(&b, caller.TenantID, thread.Updated(caller.TenantID, updated)))
 			return tx.SendBatch(ctx, &b).Close()
 		})
 		if err == nil {

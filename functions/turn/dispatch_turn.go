@@ -6,22 +6,16 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"github.com/agentplatform/agentplatform/pkg/handler"
-	"github.com/agentplatform/agentplatform/pkg/model"
-	"github.com/agentplatform/agentplatform/pkg/tool"
 	"github.com/agentplatform/agentplatform/pkg/turn"
-	"github.com/agentplatform/agentplatform/schema"
 )
 
-// DispatchTurn takes one turn to its end.
+// DispatchTurn gives one turn to its runtime, or takes it to its end itself.
 func DispatchTurn(env *handler.Env) lambda.Handler {
-	prices, err := model.ParsePrices(schema.Prices)
-	if err != nil {
-		panic(err)
-	}
-	db, dispatch := env.DB(), env.Invoke("dispatch-turn")
-	runner := &turn.Runner{DB: db, Model: env.Model(), Publish: env.Publish(), Prices: prices, Tools: tool.Of(tool.ReadThread(db)), Signal: env.Signal(),
-		Dispatch: func(ctx context.Context, tenantID, turnID string) error {
-			return dispatch(ctx, turn.Dispatch{TenantID: tenantID, TurnID: turnID})
-		}}
-	return handler.Task(func(ctx context.Context, d turn.Dispatch) error { return runner.Run(ctx, d) })
+	dispatch := env.Invoke("dispatch-turn")
+	runner := turn.NewRunner(env.DB(), env.Model(), env.Publish(), func(ctx context.Context, tenantID, turnID string) error {
+		return dispatch(ctx, turn.Dispatch{TenantID: tenantID, TurnID: turnID})
+	})
+	runner.Signal = env.Signal()
+	dispatcher := &turn.Dispatcher{Runner: runner, Runtimes: env.Runtimes()}
+	return handler.Task(dispatcher.Dispatch)
 }

@@ -5,17 +5,6 @@ locals {
   audit = "arn:${local.partition}:s3:::${local.bucket["audit"]}"
   # What the ledger writes: pkg/audit/anchor names the objects.
   audit_objects = [for kind in ["anchors", "events", "heads"] : "${local.audit}/${kind}/*"]
-
-  audit_read = [
-    { Effect = "Allow", Action = ["s3:ListBucket", "s3:ListBucketVersions", "s3:GetBucketVersioning", "s3:GetBucketObjectLockConfiguration"], Resource = [local.audit] },
-    { Effect = "Allow", Action = ["s3:GetObject", "s3:GetObjectVersion", "s3:GetObjectRetention"], Resource = local.audit_objects },
-    { Effect = "Allow", Action = ["kms:Decrypt"], Resource = [local.key["audit"]] },
-  ]
-  audit_append = [
-    # Finding out that an upload is half done, and giving one up that never became an object, deletes nothing.
-    { Effect = "Allow", Action = ["s3:PutObject", "s3:PutObjectRetention", "s3:ListMultipartUploadParts", "s3:AbortMultipartUpload"], Resource = local.audit_objects },
-    { Effect = "Allow", Action = ["kms:GenerateDataKey"], Resource = [local.key["audit"]] },
-  ]
 }
 
 module "audit" {
@@ -40,19 +29,6 @@ module "audit" {
   }]
 }
 
-# The app tier attaches these to the roles of functions with the needs object:audit:append and object:audit:read.
-resource "aws_iam_policy" "audit_append" {
-  name        = "${local.prefix}-audit-append"
-  description = "Read the audit bucket and add to it; no delete"
-  policy      = jsonencode({ Version = "2012-10-17", Statement = concat(local.audit_read, local.audit_append) })
-}
-
-resource "aws_iam_policy" "audit_read" {
-  name        = "${local.prefix}-audit-read"
-  description = "Read the audit bucket"
-  policy      = jsonencode({ Version = "2012-10-17", Statement = local.audit_read })
-}
-
 # ---- whoever checks
 
 resource "aws_iam_role" "verifier" {
@@ -67,13 +43,6 @@ resource "aws_iam_role" "verifier" {
   })
 }
 
-resource "aws_iam_role_policy_attachment" "verifier" {
-  count = length(aws_iam_role.verifier)
-
-  role       = aws_iam_role.verifier[0].name
-  policy_arn = aws_iam_policy.audit_read.arn
-}
-
 resource "aws_iam_role_policy" "verifier" {
   count = length(aws_iam_role.verifier)
 
@@ -83,6 +52,10 @@ resource "aws_iam_role_policy" "verifier" {
   policy = jsonencode({
     Version = "2012-10-17"
     Statement = [
+      # A locked object can be overwritten by a newer version, so whoever checks lists versions.
+      { Effect = "Allow", Action = ["s3:ListBucket", "s3:ListBucketVersions", "s3:GetBucketVersioning", "s3:GetBucketObjectLockConfiguration"], Resource = [local.audit] },
+      { Effect = "Allow", Action = ["s3:GetObject", "s3:GetObjectVersion", "s3:GetObjectRetention"], Resource = local.audit_objects },
+      { Effect = "Allow", Action = ["kms:Decrypt"], Resource = [local.key["audit"]] },
       { Effect = "Allow", Action = ["rds-db:connect"], Resource = [local.connect["reader"]] },
       { Effect = "Allow", Action = ["kms:GetPublicKey"], Resource = [var.foundation.anchor_signing_key_arn] },
     ]

@@ -1,12 +1,13 @@
 # Buckets by what is in them. Names carry the account, for a bucket's name is one of all buckets in the world.
 
 locals {
-  bucket = { for purpose in ["skills", "knowledge", "exports", "assets", "audit"] : purpose => "${local.prefix}-${purpose}-${var.account_id}" }
+  bucket = { for purpose in ["skills", "knowledge", "exports", "assets", "functions", "audit"] : purpose => "${local.prefix}-${purpose}-${var.account_id}" }
 
   buckets = {
     skills    = { key = "objects", versioning = true, old = var.old_version_days, expire = null }
     knowledge = { key = "objects", versioning = true, old = var.old_version_days, expire = null }
     assets    = { key = "assets", versioning = true, old = var.old_version_days, expire = null }
+    functions = { key = "objects", versioning = true, old = var.old_version_days, expire = null }
     # Copies of what is in the audit log, with people's names in them: gone when their time is over, without a version that stays.
     exports = { key = "objects", versioning = false, old = null, expire = var.exports_days }
   }
@@ -19,10 +20,7 @@ locals {
       Principal = { Service = "cloudfront.amazonaws.com" }
       Action    = "s3:GetObject"
       Resource  = "arn:${local.partition}:s3:::${local.bucket["assets"]}/*"
-      Condition = {
-        ArnLike      = { "aws:SourceArn" = "arn:${local.partition}:cloudfront::${var.account_id}:distribution/*" }
-        StringEquals = { "aws:SourceAccount" = var.account_id }
-      }
+      Condition = { ArnLike = { "aws:SourceArn" = "arn:${local.partition}:cloudfront::${var.account_id}:distribution/*" } }
     }]
   }
 }

@@ -3,7 +3,7 @@
 
 locals {
   aurora   = var.database_engine == "aurora-serverless"
-  version  = var.database_version != null ? var.database_version : "16.8" # both engines have it, with pgvector 0.8
+  version  = var.database_version != null ? var.database_version : local.aurora ? "16.8" : "16.12" # Aurora: a long-term release. RDS retires its minor releases after about a year
   major    = split(".", local.version)[0]
   owner    = "platform_admin" # not agentplatform_owner: that role owns the tables, and cannot log in
   database = local.aurora ? aws_rds_cluster.this[0].cluster_identifier : aws_db_instance.this[0].identifier
@@ -81,6 +81,7 @@ resource "aws_rds_cluster" "this" {
   master_username                     = local.owner
   master_password                     = var.db_password
   iam_database_authentication_enabled = true
+  enable_http_endpoint                = true # the Data API, by which Bedrock's knowledge base comes: with IAM and a secret, not through the network
 
   db_subnet_group_name            = aws_db_subnet_group.this.name
   vpc_security_group_ids          = [var.foundation.database_security_group_id]

@@ -25,12 +25,12 @@ output "database_arn" {
 
 output "database_urls" {
   description = "Connection URLs of the functions' roles (app, ledger, reader). They have no password, a token of IAM takes its place, and sslrootcert is for the function to add: the RDS certificate authorities, where it has them."
-  value       = { for role in keys(local.connect) : role => "postgres://agentplatform_${role}@${local.host}:5432/${var.database_name}?sslmode=verify-full" }
+  value       = { for role in keys(local.connect) : role => "postgres://agentplatform_${role}@${local.front}:5432/${var.database_name}?sslmode=verify-full" }
 }
 
 output "database_connect_arns" {
   description = "By role, what rds-db:connect must name to connect as it."
-  value       = local.connect
+  value       = local.front_connect
 }
 
 output "database_owner_secret_arn" {
@@ -39,23 +39,13 @@ output "database_owner_secret_arn" {
 }
 
 output "buckets" {
-  description = "Buckets by purpose (skills, knowledge, exports, assets, audit): name, ARN and key."
+  description = "Buckets by purpose (skills, knowledge, exports, assets, functions, audit): name, ARN and key."
   value       = local.bucket_facts
 }
 
 output "assets_domain" {
   description = "Host of the assets' bucket, the CDN's origin."
   value       = module.bucket["assets"].domain
-}
-
-output "audit_append_policy_arn" {
-  description = "Policy for roles with the need object:audit:append."
-  value       = aws_iam_policy.audit_append.arn
-}
-
-output "audit_read_policy_arn" {
-  description = "Policy for roles with the need object:audit:read."
-  value       = aws_iam_policy.audit_read.arn
 }
 
 output "verifier_role_arn" {
@@ -84,19 +74,20 @@ locals {
 output "data" {
   description = "All that the tier app needs of this one, as the value of its variable data."
   value = {
-    database_engine           = var.database_engine
-    database_host             = local.host
-    database_name             = var.database_name
-    database_id               = local.database
-    database_arn              = local.database_arn
-    database_connect_arns     = local.connect
-    database_urls             = { for role in keys(local.connect) : role => "postgres://agentplatform_${role}@${local.host}:5432/${var.database_name}?sslmode=verify-full" }
-    database_owner_secret_arn = aws_secretsmanager_secret.database.arn
-    buckets                   = local.bucket_facts
-    assets_domain             = module.bucket["assets"].domain
-    audit_append_policy_arn   = aws_iam_policy.audit_append.arn
-    audit_read_policy_arn     = aws_iam_policy.audit_read.arn
-    secrets                   = local.secrets
-    parameter_path            = "/${local.prefix}"
+    database_engine        = var.database_engine
+    database_host          = local.host
+    database_name          = var.database_name
+    database_id            = local.database
+    database_resource_id   = local.resource_id
+    runtime_repository_url = aws_ecr_repository.runtime.repository_url
+    database_arn           = local.database_arn
+    database_connect_arns  = local.front_connect
+    database_urls          = { for role in keys(local.connect) : role => "postgres://agentplatform_${role}@${local.front}:5432/${var.database_name}?sslmode=verify-full" }
+    database_owner         = { name = aws_secretsmanager_secret.database.name, arn = aws_secretsmanager_secret.database.arn, key_arn = local.key["database"], connect_arn = replace(local.connect["app"], "agentplatform_app", local.owner) }
+    knowledge              = local.knowledge
+    buckets                = local.bucket_facts
+    assets_domain          = module.bucket["assets"].domain
+    secrets                = local.secrets
+    parameter_path         = "/${local.prefix}"
   }
 }

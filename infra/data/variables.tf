@@ -4,8 +4,8 @@ variable "name" {
   default     = "agentplatform"
 
   validation {
-    condition     = can(regex("^[a-z][a-z0-9-]{0,14}[a-z0-9]$", var.name)) && !can(regex("--|aws|amazon|cognito", var.name))
-    error_message = "name has 2 to 16 lower-case letters, digits and single hyphens, begins with a letter and does not end with a hyphen; aws, amazon and cognito are words that AWS keeps for itself."
+    condition     = can(regex("^[a-z][a-z0-9]{1,15}$", var.name)) && !can(regex("aws|amazon|cognito", var.name))
+    error_message = "name has 2 to 16 lower-case letters and digits and begins with a letter; a hyphen would let the names of two deployments begin alike, and aws, amazon and cognito are words that AWS keeps for itself."
   }
 }
 
@@ -14,8 +14,8 @@ variable "stage" {
   type        = string
 
   validation {
-    condition     = can(regex("^[a-z]([a-z0-9-]{0,14}[a-z0-9])?$", var.stage)) && !can(regex("--|aws|amazon|cognito", var.stage))
-    error_message = "stage has 1 to 16 lower-case letters, digits and single hyphens and begins with a letter, for example dev; aws, amazon and cognito are words that AWS keeps for itself."
+    condition     = can(regex("^[a-z][a-z0-9]{0,15}$", var.stage)) && !can(regex("aws|amazon|cognito", var.stage))
+    error_message = "stage has 1 to 16 lower-case letters and digits and begins with a letter, for example dev; a hyphen would let the names of two stages begin alike, and aws, amazon and cognito are words that AWS keeps for itself."
   }
 }
 
@@ -134,7 +134,7 @@ variable "aurora_min_capacity" {
 }
 
 variable "aurora_max_capacity" {
-  description = "Most capacity of an Aurora instance. It bounds the bill, and the connections: about 90 for each unit."
+  description = "Most capacity of an Aurora instance. It bounds the bill, and the connections: about 200 for each unit, and at most about 2,000 while aurora_min_capacity is 0.5 or less."
   type        = number
   default     = 8
 
@@ -190,6 +190,12 @@ variable "rds_max_storage_gb" {
 
 variable "rds_multi_az" {
   description = "Whether rds-postgres has a standby in another zone."
+  type        = bool
+  default     = false
+}
+
+variable "database_proxy" {
+  description = "Share connections among functions by RDS Proxy. For more functions at once than the database takes connections; it costs by the capacity of the database."
   type        = bool
   default     = false
 }
@@ -253,7 +259,7 @@ variable "audit_cold_days" {
 }
 
 variable "audit_cold_small" {
-  description = "Whether objects below 128 KiB move to cold storage too, where each is paid for as 128 KiB. False leaves them where they are; also against an S3 whose lifecycles know no sizes."
+  description = "Whether objects below 128 KiB move to cold storage too, where each is paid for as 128 KiB, and moving 1,000 for 0.02 dollars: below about 22 KB that costs more than to stay. False leaves them where they are; also against an S3 whose lifecycles know no sizes."
   type        = bool
   default     = true
 }
@@ -281,7 +287,7 @@ variable "exports_days" {
 }
 
 variable "old_version_days" {
-  description = "How long replaced and deleted versions of skills, knowledge documents and console files can be had back."
+  description = "How long replaced and deleted versions of skills, knowledge documents, console files and functions can be had back."
   type        = number
   default     = 90
 

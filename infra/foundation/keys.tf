@@ -9,7 +9,7 @@ locals {
     emission = { services = ["secretsmanager"], grants = false, for = "AUDIT_EMISSION_KEY, which nobody may have who can write to the database directly" }
     oauth    = { services = ["ssm"], grants = false, for = "users' OAuth tokens at task trackers and other services" }
     tools    = { services = ["ssm"], grants = false, for = "API keys of tool servers, and signing secrets of integrations" }
-    objects  = { services = ["s3"], grants = false, for = "skill packs, knowledge documents and exports" }
+    objects  = { services = ["s3"], grants = false, for = "skill packs, knowledge documents, exports, and the functions' zips" }
     audit    = { services = ["s3"], grants = false, for = "the write-once audit log" }
     assets   = { services = ["s3"], grants = false, for = "the console's files, which the CDN reads" }
     logs     = { services = [], grants = false, for = "logs, queues of failed events, and the alarms' topic" }
@@ -38,7 +38,7 @@ locals {
       {
         Sid       = "NotifyAndQueue"
         Effect    = "Allow"
-        Principal = { Service = ["cloudwatch.amazonaws.com", "events.amazonaws.com", "scheduler.amazonaws.com", "sns.amazonaws.com"] }
+        Principal = { Service = ["budgets.amazonaws.com", "cloudwatch.amazonaws.com"] }
         Action    = ["kms:Decrypt", "kms:GenerateDataKey"]
         Resource  = "*"
         Condition = { StringEquals = { "aws:SourceAccount" = var.account_id } }

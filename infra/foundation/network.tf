@@ -189,11 +189,14 @@ resource "aws_iam_role_policy" "flow" {
 
   policy = jsonencode({
     Version = "2012-10-17"
-    Statement = [{
-      Effect   = "Allow"
-      Action   = ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"]
-      Resource = ["${local.arn.logs}:log-group:/${local.prefix}/network", "${local.arn.logs}:log-group:/${local.prefix}/network:log-stream:*"]
-    }]
+    Statement = [
+      {
+        Effect   = "Allow"
+        Action   = ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"]
+        Resource = ["${local.arn.logs}:log-group:/${local.prefix}/network", "${local.arn.logs}:log-group:/${local.prefix}/network:log-stream:*"]
+      },
+      { Effect = "Allow", Action = ["logs:DescribeLogGroups"], Resource = ["${local.arn.logs}:log-group:*"] },
+    ]
   })
 }
 

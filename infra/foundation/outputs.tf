@@ -129,15 +129,22 @@ output "foundation" {
     key_arns                    = { for category, key in module.key : category => key.arn }
     anchor_signing_key_arn      = module.anchor_key.arn
     function_prefix             = local.function_prefix
-    user_pool_id                = aws_cognito_user_pool.this.id
-    user_pool_arn               = aws_cognito_user_pool.this.arn
-    user_pool_issuer            = "https://cognito-idp.${var.region}.amazonaws.com/${aws_cognito_user_pool.this.id}"
-    user_pool_client_id         = aws_cognito_user_pool_client.this.id
-    sign_in_url                 = "https://${aws_cognito_user_pool_domain.this.domain}.auth.${var.region}.amazoncognito.com"
-    domain_name                 = var.domain_name
-    dns_zone_id                 = local.zone_id
-    certificate_arn             = local.certified ? aws_acm_certificate_validation.regional[0].certificate_arn : ""
-    cdn_certificate_arn         = local.certified ? aws_acm_certificate_validation.cdn[0].certificate_arn : ""
     email_identity_arn          = local.mail ? aws_ses_domain_identity.this[0].arn : ""
+
+    user_pool = {
+      id          = aws_cognito_user_pool.this.id
+      arn         = aws_cognito_user_pool.this.arn
+      issuer      = "https://cognito-idp.${var.region}.amazonaws.com/${aws_cognito_user_pool.this.id}"
+      client_id   = aws_cognito_user_pool_client.this.id
+      sign_in_url = "https://${aws_cognito_user_pool_domain.this.domain}.auth.${var.region}.amazoncognito.com"
+    }
+
+    # Null without certificates: nothing is reached under a name that no certificate proves.
+    dns = local.certified ? {
+      name                = var.domain_name
+      zone_id             = local.zone_id
+      certificate_arn     = aws_acm_certificate_validation.regional[0].certificate_arn
+      cdn_certificate_arn = aws_acm_certificate_validation.cdn[0].certificate_arn
+    } : null
   }
 }

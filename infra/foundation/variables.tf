@@ -4,8 +4,8 @@ variable "name" {
   default     = "agentplatform"
 
   validation {
-    condition     = can(regex("^[a-z][a-z0-9-]{0,14}[a-z0-9]$", var.name)) && !can(regex("--|aws|amazon|cognito", var.name))
-    error_message = "name has 2 to 16 lower-case letters, digits and single hyphens, begins with a letter and does not end with a hyphen; aws, amazon and cognito are words that AWS keeps for itself."
+    condition     = can(regex("^[a-z][a-z0-9]{1,15}$", var.name)) && !can(regex("aws|amazon|cognito", var.name))
+    error_message = "name has 2 to 16 lower-case letters and digits and begins with a letter; a hyphen would let the names of two deployments begin alike, and aws, amazon and cognito are words that AWS keeps for itself."
   }
 }
 
@@ -14,8 +14,8 @@ variable "stage" {
   type        = string
 
   validation {
-    condition     = can(regex("^[a-z]([a-z0-9-]{0,14}[a-z0-9])?$", var.stage)) && !can(regex("--|aws|amazon|cognito", var.stage))
-    error_message = "stage has 1 to 16 lower-case letters, digits and single hyphens and begins with a letter, for example dev; aws, amazon and cognito are words that AWS keeps for itself."
+    condition     = can(regex("^[a-z][a-z0-9]{0,15}$", var.stage)) && !can(regex("aws|amazon|cognito", var.stage))
+    error_message = "stage has 1 to 16 lower-case letters and digits and begins with a letter, for example dev; a hyphen would let the names of two stages begin alike, and aws, amazon and cognito are words that AWS keeps for itself."
   }
 }
 
@@ -68,7 +68,7 @@ variable "vpc_cidr" {
 }
 
 variable "availability_zones" {
-  description = "Zones to be in, by name; the database needs two. Empty: the region's zones a and b. Accounts differ in the zones they have, and aws ec2 describe-availability-zones lists them."
+  description = "Zones to be in, by name; the database needs two. Empty: the region's zones a and b. AgentCore takes subnets only in zones whose ids its VPC page lists, and which name has which id is each account's own: aws ec2 describe-availability-zones tells both. Moving later replaces the subnets."
   type        = list(string)
   default     = []
 
@@ -79,7 +79,7 @@ variable "availability_zones" {
 }
 
 variable "nat_gateways" {
-  description = "Ways to the internet, where tools, task trackers and MCP servers are: one (a zone's failure cuts it), per-zone, or none. With none, AppSync and Cognito, which have no endpoint here, are out of reach too."
+  description = "Ways to the internet, where tools, task trackers and MCP servers are: one (a zone's failure cuts it), per-zone, or none. With none, AppSync and Cognito, which have no endpoint here, are out of reach too: nothing can be published; and the agent runtime needs ecr.api, ecr.dkr, logs and bedrock-agentcore in interface_endpoints."
   type        = string
   default     = "one"
 
@@ -101,9 +101,9 @@ variable "egress_ports" {
 }
 
 variable "interface_endpoints" {
-  description = "AWS services that are called within the network instead of over the NAT gateway. The default is what functions call: model, guardrail, keys, functions, secrets, parameters and workflows. Each costs by the zone and the hour; with nat_gateways = none, add what else is called."
+  description = "AWS services that are called within the network instead of over the NAT gateway. The default is what functions call most: model, keys, functions and secrets. Each costs by the zone and the hour; with nat_gateways = none, add what else is called."
   type        = list(string)
-  default     = ["bedrock-runtime", "kms", "lambda", "secretsmanager", "ssm", "states"]
+  default     = ["bedrock-runtime", "kms", "lambda", "secretsmanager"]
 
   validation {
     condition     = alltrue([for s in var.interface_endpoints : can(regex("^[a-z0-9][a-z0-9.-]*$", s))]) && length(distinct(var.interface_endpoints)) == length(var.interface_endpoints)
@@ -190,7 +190,7 @@ variable "sign_in_domain" {
 variable "callback_urls" {
   description = "Where the sign-in pages may send a browser back to: the command line tool's loopback addresses, and the console's address once there is one."
   type        = list(string)
-  default     = ["http://localhost:1455/callback", "http://127.0.0.1:1455/callback"]
+  default     = ["http://localhost:1455/callback"]
 
   validation {
     condition     = length(var.callback_urls) > 0 && alltrue([for u in var.callback_urls : can(regex("^(https://[^#*\\s]+|http://(localhost|127\\.0\\.0\\.1)(:[0-9]+)?(/[^#*\\s]*)?)$", u))])

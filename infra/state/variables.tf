@@ -4,8 +4,8 @@ variable "name" {
   default     = "agentplatform"
 
   validation {
-    condition     = can(regex("^[a-z][a-z0-9-]{0,14}[a-z0-9]$", var.name)) && !can(regex("--|aws|amazon|cognito", var.name))
-    error_message = "name has 2 to 16 lower-case letters, digits and single hyphens, begins with a letter and does not end with a hyphen; aws, amazon and cognito are words that AWS keeps for itself."
+    condition     = can(regex("^[a-z][a-z0-9]{1,15}$", var.name)) && !can(regex("aws|amazon|cognito", var.name))
+    error_message = "name has 2 to 16 lower-case letters and digits and begins with a letter; a hyphen would let the names of two deployments begin alike, and aws, amazon and cognito are words that AWS keeps for itself."
   }
 }
 
@@ -14,8 +14,8 @@ variable "stage" {
   type        = string
 
   validation {
-    condition     = can(regex("^[a-z]([a-z0-9-]{0,14}[a-z0-9])?$", var.stage)) && !can(regex("--|aws|amazon|cognito", var.stage))
-    error_message = "stage has 1 to 16 lower-case letters, digits and single hyphens and begins with a letter, for example dev; aws, amazon and cognito are words that AWS keeps for itself."
+    condition     = can(regex("^[a-z][a-z0-9]{0,15}$", var.stage)) && !can(regex("aws|amazon|cognito", var.stage))
+    error_message = "stage has 1 to 16 lower-case letters and digits and begins with a letter, for example dev; a hyphen would let the names of two stages begin alike, and aws, amazon and cognito are words that AWS keeps for itself."
   }
 }
 

@@ -1,5 +1,6 @@
-// Package cloud holds the AWS adapters behind a function's needs, each by itself: a function's main names those that it needs, and the linker
-// leaves the others' SDKs out of its binary.
+// Package cloud puts AWS behind a function's needs: its settings, its account and its databases. Each service with an SDK of its own is a package
+// below. A function's main names the adapters of its needs, so that its binary holds the SDKs of those and of no others: even an SDK whose client
+// nobody makes has the schemas of all its operations built at each start.
 package cloud
 
 import (
@@ -9,34 +10,42 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/caarlos0/env/v11"
 
 	"github.com/agentplatform/agentplatform/pkg/handler"
-	"github.com/agentplatform/agentplatform/pkg/page"
 	"github.com/agentplatform/agentplatform/pkg/tenant"
 )
 
 // Settings is what a function reads from its environment; a function that does not need a setting does not have it.
 type Settings struct {
-	DatabaseURL       string        `env:"DATABASE_URL"`                      // of the application role
-	DatabaseReaderURL string        `env:"DATABASE_READER_URL"`               // of the compliance reader
-	DatabaseLedgerURL string        `env:"DATABASE_LEDGER_URL"`               // of the ledger's one writer
-	AppSyncURL        string        `env:"APPSYNC_URL"`                       // {appsync_url}, without /graphql
-	FunctionPrefix    string        `env:"FUNCTION_PREFIX"`                   // put before a manifest name to give the Lambda function's
-	OperatorEmails    string        `env:"SERVICE_PLATFORM_OPERATOR_EMAILS"`  // comma-separated
-	PageTokenKey      string        `env:"PAGE_TOKEN_KEY,unset"`              // at least 32 characters, the same in all functions
-	BedrockEndpoint   string        `env:"AWS_ENDPOINT_URL_BEDROCK_RUNTIME"`  // empty: the region's own
-	Region            string        `env:"AWS_REGION" envDefault:"us-east-1"` // set by Lambda
-	DatabaseConns     int           `env:"DATABASE_MAX_CONNS" envDefault:"1"` // an instance answers one request at a time
-	ModelConns        int           `env:"MODEL_MAX_CONNS" envDefault:"4"`    // idle connections to the model service
-	ModelAttempts     int           `env:"MODEL_MAX_ATTEMPTS" envDefault:"5"` // of one model call, the first included
-	DefaultModel      string        `env:"DEFAULT_MODEL_ID"`                  // of a new tenant's template
+	DatabaseURL       string        `env:"DATABASE_URL"`                        // of the application role
+	DatabaseReaderURL string        `env:"DATABASE_READER_URL"`                 // of the compliance reader
+	DatabaseLedgerURL string        `env:"DATABASE_LEDGER_URL"`                 // of the ledger's one writer
+	DatabaseOwnerURL  string        `env:"DATABASE_OWNER_URL,unset"`            // of the database's owner
+	DatabaseOwnerID   string        `env:"DATABASE_OWNER_SECRET_ID"`            // instead: the secret that holds it, as JSON
+	KnowledgeSecretID string        `env:"DATABASE_KNOWLEDGE_SECRET_ID"`        // the secret of the managed knowledge base's role, as JSON; empty: there is none
+	DatabaseAuth      string        `env:"DATABASE_AUTH" envDefault:"password"` // of all but the owner: iam = a token of IAM for each connection
+	AppSyncURL        string        `env:"APPSYNC_URL"`                         // {appsync_url}, without /graphql
+	FunctionPrefix    string        `env:"FUNCTION_PREFIX"`                     // put before a manifest name to give the Lambda function's
+	OperatorEmails    string        `env:"SERVICE_PLATFORM_OPERATOR_EMAILS"`    // comma-separated
+	PageTokenKey      string        `env:"PAGE_TOKEN_KEY,unset"`                // at least 32 characters, the same in all functions
+	PageTokenKeyID    string        `env:"PAGE_TOKEN_KEY_SECRET_ID"`            // instead: the secret of AWS Secrets Manager that is the key
+	BedrockEndpoint   string        `env:"AWS_ENDPOINT_URL_BEDROCK_RUNTIME"`    // empty: the region's own
+	S3Endpoint        string        `env:"AWS_ENDPOINT_URL_S3"`                 // empty: AWS_ENDPOINT_URL, or the region's own
+	Endpoint          string        `env:"AWS_ENDPOINT_URL"`                    // of all services that have none of their own; empty: the region's
+	Region            string        `env:"AWS_REGION" envDefault:"us-east-1"`   // set by Lambda
+	DatabaseConns     int           `env:"DATABASE_MAX_CONNS" envDefault:"1"`   // an instance answers one request at a time
+	ModelConns        int           `env:"MODEL_MAX_CONNS" envDefault:"4"`      // idle connections to the model service
+	ModelAttempts     int           `env:"MODEL_MAX_ATTEMPTS" envDefault:"5"`   // of one model call, the first included
+	DefaultModel      string        `env:"DEFAULT_MODEL_ID"`                    // of a new tenant's template
 	UserPoolID        string        `env:"USER_POOL_ID"`
-	APISecret         string        `env:"API_AUTH_SECRET,unset"`    // at least 32 characters
-	EmissionKey       string        `env:"AUDIT_EMISSION_KEY,unset"` // at least 32 characters; the database must not hold it
-	SigningKeyID      string        `env:"ANCHOR_SIGNING_KEY_ID"`    // KMS, ECC_NIST_P256
-	AnchorBucket      string        `env:"ANCHOR_BUCKET"`            // write-once
+	AgentRuntimes     string        `env:"AGENT_RUNTIMES"`               // selector=ARN or URL, comma-separated; empty: turns run in dispatch-turn
+	APISecret         string        `env:"API_AUTH_SECRET,unset"`        // at least 32 characters
+	APISecretID       string        `env:"API_AUTH_SECRET_SECRET_ID"`    // instead: the secret
+	EmissionKey       string        `env:"AUDIT_EMISSION_KEY,unset"`     // at least 32 characters; the database must not hold it
+	EmissionKeyID     string        `env:"AUDIT_EMISSION_KEY_SECRET_ID"` // instead: the secret
+	SigningKeyID      string        `env:"ANCHOR_SIGNING_KEY_ID"`        // KMS, ECC_NIST_P256
+	AnchorBucket      string        `env:"ANCHOR_BUCKET"`                // write-once
 	ExportsBucket     string        `env:"EXPORTS_BUCKET"`
 	AnchorOrigin      string        `env:"ANCHOR_ORIGIN"`                       // names the anchor log
 	AnchorInterval    time.Duration `env:"ANCHOR_INTERVAL" envDefault:"15m"`    // of cadences
@@ -56,20 +65,23 @@ type Account struct {
 	aws func() aws.Config
 }
 
-// Ports are the adapters' and everything that is a setting only.
-func Ports(ctx context.Context, adapters ...Adapter) (*handler.Ports, error) {
-	a := &Account{ctx: ctx, aws: sync.OnceValue(func() aws.Config { return must(config.LoadDefaultConfig(ctx)) })}
+// Context is the process's.
+func (a *Account) Context() context.Context { return a.ctx }
+
+// AWS is what clients are made from.
+func (a *Account) AWS() aws.Config { return a.aws() }
+
+// Ports are the adapters' and everything that is a setting only. load is asked once, when the first client is made: Environment in a function.
+func Ports(ctx context.Context, load func(context.Context) (aws.Config, error), adapters ...Adapter) (*handler.Ports, error) {
+	a := &Account{ctx: ctx, aws: sync.OnceValue(func() aws.Config { return Must(load(ctx)) })}
 	if err := env.Parse(&a.Settings); err != nil {
 		return nil, fmt.Errorf("environment: %w", err)
 	}
 	p := &handler.Ports{
 		Operators:    func() tenant.Operators { return tenant.ParseOperators(a.OperatorEmails) },
-		PageKey:      func() page.Key { return page.Key(secret("PAGE_TOKEN_KEY", a.PageTokenKey)) },
-		EmissionKey:  func() []byte { return []byte(secret("AUDIT_EMISSION_KEY", a.EmissionKey)) },
-		APISecret:    func() string { return secret("API_AUTH_SECRET", a.APISecret) },
-		DefaultModel: func() string { return required("DEFAULT_MODEL_ID", a.DefaultModel) },
+		DefaultModel: func() string { return Required("DEFAULT_MODEL_ID", a.DefaultModel) },
 		Anchoring: func() handler.Anchoring {
-			return handler.Anchoring{Interval: a.AnchorInterval, Retention: a.AnchorRetention, Origin: required("ANCHOR_ORIGIN", a.AnchorOrigin),
+			return handler.Anchoring{Interval: a.AnchorInterval, Retention: a.AnchorRetention, Origin: Required("ANCHOR_ORIGIN", a.AnchorOrigin),
 				WitnessURL: a.WitnessURL, WitnessKey: a.WitnessKey}
 		},
 	}
@@ -79,22 +91,16 @@ func Ports(ctx context.Context, adapters ...Adapter) (*handler.Ports, error) {
 	return p, nil
 }
 
-// secret is a setting that must be hard to guess.
-func secret(name, value string) string {
-	if len(value) < 32 {
-		panic(name + " must have at least 32 characters")
-	}
-	return value
-}
-
-func required(name, value string) string {
+// Required is the value of a setting that a function cannot start without.
+func Required(name, value string) string {
 	if value == "" {
 		panic(name + " is not set")
 	}
 	return value
 }
 
-func must[T any](v T, err error) T {
+// Must is v; an error ends the start.
+func Must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
 	}

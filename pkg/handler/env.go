@@ -2,7 +2,7 @@
 //
 // A function is made by a constructor `func Name(env *handler.Env) lambda.Handler`, the same for every trigger. It takes what it needs from
 // the Env, which refuses what the function's manifest row does not declare, and wraps its operation by the adapter of its trigger:
-// Resolver, Batch (GraphQL), REST (HTTP), Task (asynchronous invoke), Schedule. Adapters decode, put the caller into the context and map
+// Resolver, Batch (GraphQL), REST (HTTP), Task (asynchronous invoke), Schedule, State (state machine). Adapters decode, put the caller into the context and map
 // errors, once, as their last step.
 package handler
 
@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/agentplatform/agentplatform/pkg/agentcore"
 	"github.com/agentplatform/agentplatform/pkg/audit/outbox"
 	"github.com/agentplatform/agentplatform/pkg/identity"
 	"github.com/agentplatform/agentplatform/pkg/invoke"
@@ -31,12 +32,14 @@ type Constructor = func(env *Env) lambda.Handler
 
 // Ports are the technologies behind the needs. Each is opened when the first function asks for it.
 type Ports struct {
-	DB           func() *postgres.DB // as the role that row-level security binds
-	Reader       func() *postgres.DB // as the compliance reader
-	Ledger       func() *postgres.DB // as the ledger's one writer
+	DB           func() *postgres.DB    // as the role that row-level security binds
+	Reader       func() *postgres.DB    // as the compliance reader
+	Ledger       func() *postgres.DB    // as the ledger's one writer
+	Owner        func() postgres.Config // how to connect as the database's owner
 	Model        func() model.Model
 	Publish      func() publish.Publisher
 	Invoke       func() invoke.Invoker
+	Runtimes     func() agentcore.Runtimes
 	Operators    func() tenant.Operators
 	PageKey      func() page.Key
 	EmissionKey  func() []byte
@@ -48,6 +51,8 @@ type Ports struct {
 	APISecret    func() string
 	DefaultModel func() string
 	Signal       func(point string) // tests only: see turn.Runner
+	// KnowledgePassword is the managed knowledge base's, as it is now; nil or empty: there is no knowledge base.
+	KnowledgePassword func() string
 }
 
 // Env gives one function what its manifest row declares.
@@ -84,6 +89,21 @@ func (e *Env) Ledger() *postgres.DB {
 	return e.ports.Ledger()
 }
 
+// Owner is how to connect to the database as its owner, for migrations (need "db:owner").
+func (e *Env) Owner() postgres.Config {
+	e.need("db:owner")
+	return e.ports.Owner()
+}
+
+// KnowledgePassword is the password of the managed knowledge base's role, as it is now; empty: there is no knowledge base (need "db:owner").
+func (e *Env) KnowledgePassword() string {
+	e.need("db:owner")
+	if e.ports.KnowledgePassword == nil {
+		return ""
+	}
+	return e.ports.KnowledgePassword()
+}
+
 // Model is the managed language model (need "model").
 func (e *Env) Model() model.Model {
 	e.need("model")
@@ -101,6 +121,12 @@ func (e *Env) Invoke(function string) func(ctx context.Context, payload any) err
 	e.need("invoke:" + function)
 	invoker := e.ports.Invoke()
 	return func(ctx context.Context, payload any) error { return invoker.Invoke(ctx, function, payload) }
+}
+
+// Runtimes are the agent runtimes of this deployment, by selector (need "runtime").
+func (e *Env) Runtimes() agentcore.Runtimes {
+	e.need("runtime")
+	return e.ports.Runtimes()
 }
 
 // Operators are the platform operators (need "operators").

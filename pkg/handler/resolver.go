@@ -60,45 +60,71 @@ func Resolver[A, R any](run func(ctx context.Context, args A) (R, error)) lambda
 func Batch[S, A, R any](run func(ctx context.Context, sources []S, args A) ([]R, error)) lambda.Handler {
 	return resolver(func(ctx context.Context, events []Event) []Answer {
 		answers := make([]Answer, len(events))
-		results, err := batch(ctx, events, run)
-		encoded := map[any]Answer{} // parents that share a result, as the threads of one agent do, share its encoding
-		pointers := reflect.TypeFor[R]().Kind() == reflect.Pointer
-		for i, e := range events {
-			if err == nil && pointers {
-				if a, ok := encoded[results[i]]; ok {
-					answers[i] = a
-					continue
-				}
-			}
-			answers[i] = answer(e, func() (any, error) {
-				if err != nil {
-					return nil, err
-				}
-				return results[i], nil
-			})
-			if err == nil && pointers {
-				encoded[results[i]] = answers[i]
+		for _, alike := range sameArguments(events) {
+			for i, a := range batch(ctx, events, alike, run) {
+				answers[alike[i]] = a
 			}
 		}
 		return answers
 	})
 }
 
-func batch[S, A, R any](ctx context.Context, events []Event, run func(context.Context, []S, A) ([]R, error)) ([]R, error) {
-	if len(events) == 0 {
-		return nil, nil
+// sameArguments are the events' places, those with the same arguments together: AppSync may put a field that a query asks for twice, under two
+// aliases, into one batch.
+func sameArguments(events []Event) [][]int {
+	var groups [][]int
+	of := map[string]int{}
+	for i, e := range events {
+		key := string(e.Arguments)
+		g, ok := of[key]
+		if !ok {
+			g = len(groups)
+			of[key], groups = g, append(groups, nil)
+		}
+		groups[g] = append(groups[g], i)
 	}
-	args, err := decode[A](events[0].Arguments)
+	return groups
+}
+
+// batch answers the events at these places, which have the same arguments.
+func batch[S, A, R any](ctx context.Context, events []Event, places []int, run func(context.Context, []S, A) ([]R, error)) []Answer {
+	answers := make([]Answer, len(places))
+	results, err := results(ctx, events, places, run)
+	encoded := map[any]Answer{} // parents that share a result, as the threads of one agent do, share its encoding
+	pointers := reflect.TypeFor[R]().Kind() == reflect.Pointer
+	for i, place := range places {
+		if err == nil && pointers {
+			if a, ok := encoded[results[i]]; ok {
+				answers[i] = a
+				continue
+			}
+		}
+		answers[i] = answer(events[place], func() (any, error) {
+			if err != nil {
+				return nil, err
+			}
+			return results[i], nil
+		})
+		if err == nil && pointers {
+			encoded[results[i]] = answers[i]
+		}
+	}
+	return answers
+}
+
+func results[S, A, R any](ctx context.Context, events []Event, places []int, run func(context.Context, []S, A) ([]R, error)) ([]R, error) {
+	first := events[places[0]]
+	args, err := decode[A](first.Arguments)
 	if err != nil {
 		return nil, err
 	}
-	sources := make([]S, len(events))
-	for i, e := range events {
-		if err := json.Unmarshal(e.Source, &sources[i]); err != nil {
+	sources := make([]S, len(places))
+	for i, place := range places {
+		if err := json.Unmarshal(events[place].Source, &sources[i]); err != nil {
 			return nil, err
 		}
 	}
-	return run(tenant.With(ctx, events[0].caller()), sources, args)
+	return run(tenant.With(ctx, first.caller()), sources, args)
 }
 
 // resolver takes one event or a list of them (BatchInvoke) and answers in kind.

@@ -61,9 +61,15 @@ func TestBatchAnswersInTheOrderOfItsSources(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, `[{"data":{"Name":"B"}},{"data":null},{"data":{"Name":"A"}},{"data":{"Name":"B"}}]`, string(answer))
 	require.Equal(t, 1, calls)
-	answer, err = h.Invoke(t.Context(), []byte(`[{"source":{"ID":"b"},"arguments":{"Fail":true}},{"source":{"ID":"a"}}]`))
+	answer, err = h.Invoke(t.Context(), []byte(`[{"source":{"ID":"b"},"arguments":{"Fail":true}},{"source":{"ID":"a"},"arguments":{"Fail":true}}]`))
 	require.NoError(t, err)
 	require.JSONEq(t, `[{"errorType":"NotFound","message":"thing not found"},{"errorType":"NotFound","message":"thing not found"}]`, string(answer))
+
+	// A field under two aliases, with other arguments, may be in one batch.
+	answer, err = h.Invoke(t.Context(), []byte(`[{"source":{"ID":"b"},"arguments":{"Fail":true}},{"source":{"ID":"a"},"arguments":{"Fail":false}},{"source":{"ID":"b"},"arguments":{"Fail":true}}]`))
+	require.NoError(t, err)
+	require.JSONEq(t, `[{"errorType":"NotFound","message":"thing not found"},{"data":{"Name":"A"}},{"errorType":"NotFound","message":"thing not found"}]`, string(answer))
+	require.Equal(t, 4, calls)
 	answer, err = h.Invoke(t.Context(), []byte(`[]`))
 	require.NoError(t, err)
 	require.JSONEq(t, `[]`, string(answer))

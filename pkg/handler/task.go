@@ -3,9 +3,13 @@ package handler
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-lambda-go/lambda/messages"
+
+	"github.com/agentplatform/agentplatform/pkg/fault"
 )
 
 // Task adapts a function that is invoked asynchronously with a payload P. Its error makes the platform try again.
@@ -38,6 +42,37 @@ func Trigger[E, A any](run func(ctx context.Context, event E) (A, error)) lambda
 		return json.Marshal(answer)
 	})
 }
+
+// State adapts a function that a state machine calls: the state's input I, its answer A. An error is the state's, by name, for the machine to
+// catch or retry: a StateError as it is, a fault by its type, everything else as InternalError, whose text goes to the log only.
+func State[I, A any](run func(ctx context.Context, input I) (A, error)) lambda.Handler {
+	return trigger(func(ctx context.Context, raw []byte) ([]byte, error) {
+		var input I
+		if err := json.Unmarshal(raw, &input); err != nil {
+			return nil, messages.InvokeResponse_Error{Type: string(fault.ValidationError), Message: "input: " + err.Error()}
+		}
+		answer, err := run(ctx, input)
+		if err == nil {
+			return json.Marshal(answer)
+		}
+		if e := (*StateError)(nil); errors.As(err, &e) {
+			return nil, messages.InvokeResponse_Error{Type: e.Name, Message: e.Reason}
+		}
+		f := fault.From(err)
+		if f.Type == fault.InternalError {
+			failed("a state failed", err)
+		}
+		return nil, messages.InvokeResponse_Error{Type: string(f.Type), Message: f.Message}
+	})
+}
+
+// StateError is an error that a state machine knows by a name of its own.
+type StateError struct {
+	Name   string // what ErrorEquals is compared with: "TurnFailed"
+	Reason string // for people to read
+}
+
+func (e *StateError) Error() string { return e.Name + ": " + e.Reason }
 
 // HTTP adapts a function behind an HTTP API (payload format 2.0).
 func HTTP(run func(ctx context.Context, r events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error)) lambda.Handler {

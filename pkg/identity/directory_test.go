@@ -10,10 +10,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
-	cognito "github.com/aws/aws-sdk-go-v2/service/cognitoidentityprovider"
+	provider "github.com/aws/aws-sdk-go-v2/service/cognitoidentityprovider"
 	"github.com/aws/aws-sdk-go-v2/service/cognitoidentityprovider/types"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agentplatform/agentplatform/pkg/cloud/cognito"
 	"github.com/agentplatform/agentplatform/pkg/identity"
 	"github.com/agentplatform/agentplatform/pkg/local/pool"
 	"github.com/agentplatform/agentplatform/test/moto"
@@ -24,13 +25,13 @@ const secret = "Correct-horse-7-battery"
 // directory is one under test, and the wire API that its users sign in by.
 type directory struct {
 	identity.Directory
-	client   *cognito.Client
+	client   *provider.Client
 	clientID string
 	settle   func(t *testing.T, email string) // takes the invitation: the user's password is secret from here on
 }
 
-func client(endpoint string) *cognito.Client {
-	return cognito.New(cognito.Options{Region: "us-east-1", BaseEndpoint: &endpoint, RetryMaxAttempts: 1,
+func client(endpoint string) *provider.Client {
+	return provider.New(provider.Options{Region: "us-east-1", BaseEndpoint: &endpoint, RetryMaxAttempts: 1,
 		Credentials: credentials.NewStaticCredentialsProvider("key", "secret", "")})
 }
 
@@ -48,26 +49,36 @@ func localDirectory(t *testing.T) directory {
 	return directory{p, client(url), p.ClientID(), func(*testing.T, string) {}}
 }
 
+// wireDirectory is the Cognito adapter at the local pool.
+func wireDirectory(t *testing.T) directory {
+	d := localDirectory(t)
+	p := d.Directory.(*pool.Pool)
+	server := httptest.NewServer(p.Admin())
+	t.Cleanup(server.Close)
+	d.Directory = cognito.Directory{Client: client(server.URL), PoolID: p.ID()}
+	return d
+}
+
 func cognitoDirectory(t *testing.T) directory {
 	c := client(moto.Start(t))
-	made, err := c.CreateUserPool(t.Context(), &cognito.CreateUserPoolInput{PoolName: aws.String("test"),
+	made, err := c.CreateUserPool(t.Context(), &provider.CreateUserPoolInput{PoolName: aws.String("test"),
 		UsernameAttributes:    []types.UsernameAttributeType{types.UsernameAttributeTypeEmail},
 		AdminCreateUserConfig: &types.AdminCreateUserConfigType{AllowAdminCreateUserOnly: true}})
 	require.NoError(t, err)
 	poolID := made.UserPool.Id
-	app, err := c.CreateUserPoolClient(t.Context(), &cognito.CreateUserPoolClientInput{UserPoolId: poolID, ClientName: aws.String("test"),
+	app, err := c.CreateUserPoolClient(t.Context(), &provider.CreateUserPoolClientInput{UserPoolId: poolID, ClientName: aws.String("test"),
 		ExplicitAuthFlows: []types.ExplicitAuthFlowsType{types.ExplicitAuthFlowsTypeAllowUserPasswordAuth, types.ExplicitAuthFlowsTypeAllowRefreshTokenAuth}})
 	require.NoError(t, err)
-	return directory{identity.Cognito{Client: c, PoolID: *poolID}, c, *app.UserPoolClient.ClientId, func(t *testing.T, email string) {
+	return directory{cognito.Directory{Client: c, PoolID: *poolID}, c, *app.UserPoolClient.ClientId, func(t *testing.T, email string) {
 		t.Helper()
-		_, err := c.AdminSetUserPassword(t.Context(), &cognito.AdminSetUserPasswordInput{UserPoolId: poolID, Username: &email, Password: aws.String(secret), Permanent: true})
+		_, err := c.AdminSetUserPassword(t.Context(), &provider.AdminSetUserPasswordInput{UserPoolId: poolID, Username: &email, Password: aws.String(secret), Permanent: true})
 		require.NoError(t, err)
 	}}
 }
 
 func (d directory) auth(t *testing.T, flow types.AuthFlowType, parameters map[string]string) (refresh string, err error) {
 	t.Helper()
-	out, err := d.client.InitiateAuth(t.Context(), &cognito.InitiateAuthInput{AuthFlow: flow, ClientId: &d.clientID, AuthParameters: parameters})
+	out, err := d.client.InitiateAuth(t.Context(), &provider.InitiateAuthInput{AuthFlow: flow, ClientId: &d.clientID, AuthParameters: parameters})
 	if err != nil {
 		return "", err
 	}
@@ -88,7 +99,7 @@ func (d directory) renew(t *testing.T, refresh string) error {
 
 // A Directory is the same wherever it is: what the one adapter promises, the other does.
 func TestDirectoryContract(t *testing.T) {
-	for name, open := range map[string]func(*testing.T) directory{"local": localDirectory, "cognito": cognitoDirectory} {
+	for name, open := range map[string]func(*testing.T) directory{"local": localDirectory, "local, over the wire": wireDirectory, "cognito": cognitoDirectory} {
 		t.Run(name, func(t *testing.T) { contract(t, open(t)) })
 	}
 }
@@ -152,9 +163,9 @@ func contract(t *testing.T, d directory) {
 
 func TestCognitoInvitesAVerifiedAddress(t *testing.T) {
 	d := cognitoDirectory(t)
-	pool := d.Directory.(identity.Cognito).PoolID
+	pool := d.Directory.(cognito.Directory).PoolID
 	require.NoError(t, d.Invite(t.Context(), "max@acme.test"))
-	user, err := d.client.AdminGetUser(t.Context(), &cognito.AdminGetUserInput{UserPoolId: &pool, Username: aws.String("max@acme.test")})
+	user, err := d.client.AdminGetUser(t.Context(), &provider.AdminGetUserInput{UserPoolId: &pool, Username: aws.String("max@acme.test")})
 	require.NoError(t, err)
 	require.Equal(t, types.UserStatusTypeForceChangePassword, user.UserStatus)
 	found := map[string]string{}
@@ -165,7 +176,7 @@ func TestCognitoInvitesAVerifiedAddress(t *testing.T) {
 	require.Equal(t, "true", found["email_verified"])
 
 	// Only what is not there is passed over.
-	elsewhere := identity.Cognito{Client: d.client, PoolID: "us-east-1_nowhere"}
+	elsewhere := cognito.Directory{Client: d.client, PoolID: "us-east-1_nowhere"}
 	for _, operation := range []func() error{
 		func() error { return elsewhere.Invite(t.Context(), "max@acme.test") },
 		func() error { return elsewhere.Disable(t.Context(), "max@acme.test") },
@@ -183,6 +194,6 @@ func TestAPoolThatDoesNotAnswer(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, and nobody answers
 	require.NoError(t, err)
 	defer silent.Close()
-	pool := identity.Cognito{Client: client("http://" + silent.Addr().String()), PoolID: "us-east-1_x"}
+	pool := cognito.Directory{Client: client("http://" + silent.Addr().String()), PoolID: "us-east-1_x"}
 	require.ErrorIs(t, pool.SignOut(context.WithoutCancel(t.Context()), "ada@acme.test"), context.DeadlineExceeded)
 }

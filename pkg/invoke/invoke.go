@@ -1,4 +1,4 @@
-// Package invoke starts a function of the platform without waiting for it.
+// Package invoke starts a function of the platform without waiting for it. pkg/cloud/awslambda does it in the cloud, pkg/local on one machine.
 package invoke
 
 import "context"

@@ -8,7 +8,6 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-lambda-go/lambdacontext"
-	"github.com/aws/aws-xray-sdk-go/v2/xray"
 
 	"github.com/agentplatform/agentplatform/pkg/cloud"
 	"github.com/agentplatform/agentplatform/pkg/handler"
@@ -34,25 +33,10 @@ func Start(name string, build func(rows manifest.Manifest, ports *handler.Ports)
 	if err != nil {
 		panic(err)
 	}
-	ports, err := cloud.Ports(context.Background(), adapters...)
+	ports, err := cloud.Ports(context.Background(), cloud.Environment, adapters...)
 	if err != nil {
 		slog.Error("cannot start", "error", err)
 		os.Exit(1)
 	}
-	lambda.Start(traced{name, build(rows, ports)})
-}
-
-// traced puts one X-Ray segment around each invocation.
-type traced struct {
-	name string
-	next lambda.Handler
-}
-
-func (t traced) Invoke(ctx context.Context, payload []byte) (answer []byte, err error) {
-	ctx, segment := xray.BeginSubsegment(ctx, t.name)
-	if segment != nil {
-		defer func() { segment.Close(err) }()
-	}
-	answer, err = t.next.Invoke(ctx, payload)
-	return answer, err
+	lambda.Start(trace(name, build(rows, ports)))
 }

@@ -22,8 +22,18 @@ type database struct {
 	app       *postgres.DB
 	reader    *postgres.DB
 	ledger    *postgres.DB
+	appURL    string // over TCP
 	readerURL string
+	owner     string                   // URL of who owns everything in it
+	url       func(role string) string // of a role, with its password
 }
+
+// The roles that the platform connects as.
+const (
+	appRole    = "agentplatform_app"
+	readerRole = "agentplatform_reader"
+	ledgerRole = "agentplatform_ledger"
+)
 
 // openDatabase starts or reaches PostgreSQL and brings the schema up to date.
 func openDatabase(ctx context.Context, c Config, s *secrets) (_ *database, err error) {
@@ -46,8 +56,8 @@ func openDatabase(ctx context.Context, c Config, s *secrets) (_ *database, err e
 	if err := migrate.Up(ctx, owner, schema.SQL); err != nil {
 		return nil, err
 	}
-	passwords := map[string]string{"agentplatform_app": s.get("POSTGRES_APP_PASSWORD"), "agentplatform_reader": s.get("POSTGRES_READER_PASSWORD"),
-		"agentplatform_ledger": s.get("POSTGRES_LEDGER_PASSWORD")}
+	passwords := map[string]string{appRole: s.get("POSTGRES_APP_PASSWORD"), readerRole: s.get("POSTGRES_READER_PASSWORD"), ledgerRole: s.get("POSTGRES_LEDGER_PASSWORD")}
+	d.owner, d.url = owner, func(role string) string { return at(role, passwords[role]) }
 	if err := migrate.SetPasswords(ctx, owner, passwords); err != nil {
 		return nil, err
 	}
@@ -56,16 +66,17 @@ func openDatabase(ctx context.Context, c Config, s *secrets) (_ *database, err e
 			return nil, err
 		}
 	}
-	d.readerURL = reach("agentplatform_reader", passwords["agentplatform_reader"])
+	d.appURL = reach(appRole, passwords[appRole])
+	d.readerURL = reach(readerRole, passwords[readerRole])
 	open := func(role string, conns int) *postgres.DB {
 		if err != nil {
 			return nil
 		}
 		var db *postgres.DB
-		db, err = postgres.Open(ctx, postgres.Config{URL: at(role, passwords[role]), MaxConns: conns})
+		db, err = postgres.Open(ctx, postgres.Config{URL: d.url(role), MaxConns: conns})
 		return db
 	}
-	d.app, d.reader, d.ledger = open("agentplatform_app", c.DatabaseConns), open("agentplatform_reader", 4), open("agentplatform_ledger", 4)
+	d.app, d.reader, d.ledger = open(appRole, c.DatabaseConns), open(readerRole, 4), open(ledgerRole, 4)
 	return d, err
 }
 

@@ -86,8 +86,7 @@ func (a *httpAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			refuse(w, status)
 			return
 		}
-		event.RequestContext.Authorizer = &events.APIGatewayV2HTTPRequestContextAuthorizerDescription{
-			JWT: &events.APIGatewayV2HTTPRequestContextAuthorizerJWTDescription{Claims: claimTexts(claims)}}
+		authorize(&event, claims)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPayload))
 	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
@@ -97,11 +96,7 @@ func (a *httpAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest)
 		return
 	}
-	if event.IsBase64Encoded = !isText(r.Header.Get("Content-Type"), body); event.IsBase64Encoded {
-		event.Body = base64.StdEncoding.EncodeToString(body)
-	} else {
-		event.Body = string(body)
-	}
+	carry(&event, r.Header.Get("Content-Type"), body)
 	a.call(w, r, match.Row, event)
 }
 
@@ -196,6 +191,21 @@ func joined(query url.Values) map[string]string {
 		out[name] = strings.Join(values, ",")
 	}
 	return out
+}
+
+// authorize tells the function who the caller is.
+func authorize(event *events.APIGatewayV2HTTPRequest, claims tenant.Claims) {
+	event.RequestContext.Authorizer = &events.APIGatewayV2HTTPRequestContextAuthorizerDescription{
+		JWT: &events.APIGatewayV2HTTPRequestContextAuthorizerJWTDescription{Claims: claimTexts(claims)}}
+}
+
+// carry puts the body into the event.
+func carry(event *events.APIGatewayV2HTTPRequest, contentType string, body []byte) {
+	if event.IsBase64Encoded = !isText(contentType, body); event.IsBase64Encoded {
+		event.Body = base64.StdEncoding.EncodeToString(body)
+	} else {
+		event.Body = string(body)
+	}
 }
 
 // isText reports whether a body travels as it is. API Gateway takes these types for text and everything else for binary, also a body without a type.

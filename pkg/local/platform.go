@@ -19,8 +19,10 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/agentplatform/agentplatform/pkg/agentcore"
 	"github.com/agentplatform/agentplatform/pkg/handler"
 	"github.com/agentplatform/agentplatform/pkg/local/bucket"
+	"github.com/agentplatform/agentplatform/pkg/local/host"
 	"github.com/agentplatform/agentplatform/pkg/local/pool"
 	"github.com/agentplatform/agentplatform/pkg/local/realtime"
 	"github.com/agentplatform/agentplatform/pkg/manifest"
@@ -47,6 +49,10 @@ type Config struct {
 	AnchorInterval time.Duration // of the audit log's cadences; default 30 s
 	WitnessURL     string        // a C2SP tlog-witness that cosigns the audit log's checkpoints; empty: none
 	WitnessKey     string        // its verifier key
+
+	Runtimes map[string]agentcore.Target // agent runtimes on this machine, by selector; none: turns run in process
+
+	Functions string // a folder of the functions' binaries for this machine, each named as its function; empty: they run in this process
 
 	DatabaseConns int                            // of the platform's pool; default 4 a processor, at least 8
 	Table         map[string]handler.Constructor // the functions. Required
@@ -93,6 +99,8 @@ type Platform struct {
 	users    []string // addresses of the seeded tenants' users
 	model    *modelPort
 	queue    *queue
+	host     *host.Host // of the functions in processes of their own; nil: they run in this one
+	aws      *listener  // what those find in place of AWS
 	sockets  *realtime.Server
 	failed   chan error
 	stopping chan struct{} // closed by Stop
@@ -116,6 +124,9 @@ func Start(ctx context.Context, c Config) (_ *Platform, err error) {
 	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
 		return nil, err
 	}
+	if err := checkRuntimes(c.Runtimes); err != nil {
+		return nil, err
+	}
 	p := &Platform{config: c, failed: make(chan error, 4), stopping: make(chan struct{})}
 	defer func() {
 		if err != nil {
@@ -129,6 +140,9 @@ func Start(ctx context.Context, c Config) (_ *Platform, err error) {
 		return nil, err
 	}
 	if err := p.openSecrets(); err != nil {
+		return nil, err
+	}
+	if err := p.openHost(); err != nil {
 		return nil, err
 	}
 	if err := p.openParts(ctx); err != nil {
@@ -196,12 +210,14 @@ func (p *Platform) openParts(ctx context.Context) error {
 
 // preToken is the pool's trigger: the platform's own function, by its manifest name.
 func (p *Platform) preToken(ctx context.Context, e events.CognitoEventUserPoolsPreTokenGenV2_0) (events.CognitoEventUserPoolsPreTokenGenV2_0, error) {
-	return call(ctx, p.queue.functions["pre-token"], e)
+	answer, err := call(ctx, p.queue.functions["pre-token"], e)
+	return answer, told(err)
 }
 
 // postAuthentication is the pool's trigger after a sign-in.
 func (p *Platform) postAuthentication(ctx context.Context, e pool.SignedIn) (pool.SignedIn, error) {
-	return call(ctx, p.queue.functions["post-authentication"], e)
+	answer, err := call(ctx, p.queue.functions["post-authentication"], e)
+	return answer, told(err)
 }
 
 // signInFailed tells of a sign-in that the pool refused.
@@ -218,9 +234,16 @@ func (p *Platform) serve(ctx context.Context) error {
 			return err
 		}
 	}
-	p.queue = newQueue(p.config.Rows)
+	if err := p.writeRuntimeEnv(); err != nil {
+		return err
+	}
 	hub := realtime.NewHub()
-	p.queue.serve(handler.Build(p.config.Rows, p.config.Table, p.ports(hub)))
+	p.queue = newQueue()
+	functions, err := p.functions(hub)
+	if err != nil {
+		return err
+	}
+	p.queue.serve(p.callers(), functions)
 	p.Outputs = Outputs{
 		Region: region, APIURL: p.plain.url("http"), WebAppURL: p.plain.url("http") + "/",
 		AppSyncURL: p.tls.url("https"), RealtimeURL: p.tls.url("wss"), UserPoolID: p.pool.ID(), ClientID: p.pool.ClientID(), CAFile: p.Outputs.CAFile,
@@ -266,6 +289,12 @@ func (p *Platform) Stop(ctx context.Context) error {
 	}
 	if p.queue != nil {
 		p.queue.close()
+	}
+	if p.host != nil {
+		p.host.Stop()
+	}
+	if p.aws != nil {
+		errs = append(errs, p.aws.close(ctx))
 	}
 	if p.model != nil {
 		errs = append(errs, p.model.close())

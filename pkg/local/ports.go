@@ -9,6 +9,8 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/config"
 
+	"github.com/agentplatform/agentplatform/pkg/agentcore"
+	"github.com/agentplatform/agentplatform/pkg/cloud/bedrock"
 	"github.com/agentplatform/agentplatform/pkg/handler"
 	"github.com/agentplatform/agentplatform/pkg/identity"
 	"github.com/agentplatform/agentplatform/pkg/invoke"
@@ -30,6 +32,7 @@ func (p *Platform) ports(hub *realtime.Hub) *handler.Ports {
 		Model:       func() model.Model { return p.model },
 		Publish:     func() publish.Publisher { return hub },
 		Invoke:      func() invoke.Invoker { return p.queue },
+		Runtimes:    func() agentcore.Runtimes { return p.runtimes(hub) },
 		Operators:   p.Operators,
 		PageKey:     func() page.Key { return page.Key(p.secrets.get("PAGE_TOKEN_KEY")) },
 		Ledger:      func() *postgres.DB { return p.database.ledger },
@@ -50,14 +53,15 @@ func (p *Platform) ports(hub *realtime.Hub) *handler.Ports {
 
 // store is the platform's own access to object storage.
 func (p *Platform) store() *object.Store {
-	return object.New(object.Config{Region: region, Endpoint: p.objects.Endpoint(), AccessKey: "platform", Secret: p.secrets.get("S3_ROOT_SECRET"), PathStyle: true})
+	return object.New(object.Config{Region: region, Endpoint: p.objects.Endpoint(), AccessKey: accessKey, Secret: p.secrets.get("S3_ROOT_SECRET"), PathStyle: true})
 }
 
 // modelPort is the real Bedrock client, whatever answers it: the offline model on a port of its own, another endpoint, or AWS.
 type modelPort struct {
 	model.Model
-	bedrock *model.Bedrock
-	offline *listener // nil: not ours
+	bedrock  *bedrock.Client
+	offline  *listener // nil: not ours
+	endpoint string    // where it speaks Bedrock's wire format; empty: at AWS
 }
 
 // defaultBedrockModel is what MODEL=bedrock asks for when nobody says otherwise.
@@ -74,7 +78,7 @@ func (p *Platform) modelID() string {
 }
 
 func openModel(ctx context.Context, c Config) (*modelPort, error) {
-	bedrock := model.BedrockConfig{Region: region, Endpoint: c.BedrockEndpoint}
+	settings := bedrock.Config{Region: region, Endpoint: c.BedrockEndpoint}
 	m := &modelPort{Model: c.Converse}
 	switch {
 	case m.Model != nil:
@@ -84,8 +88,8 @@ func openModel(ctx context.Context, c Config) (*modelPort, error) {
 		if err != nil {
 			return nil, err
 		}
-		if bedrock.Credentials = aws.Credentials; aws.Region != "" {
-			bedrock.Region = aws.Region
+		if settings.Credentials = aws.Credentials; aws.Region != "" {
+			settings.Region = aws.Region
 		}
 		if _, err := aws.Credentials.Retrieve(ctx); err != nil {
 			return nil, errors.New("MODEL=bedrock needs AWS credentials; sign in with the aws CLI or set AWS_PROFILE, or leave MODEL out for the offline model")
@@ -96,12 +100,13 @@ func openModel(ctx context.Context, c Config) (*modelPort, error) {
 			return nil, err
 		}
 		l.serve(offline.New(offline.Config{}), make(chan error, 1))
-		m.offline, bedrock.Endpoint = l, l.url("http")
+		m.offline, settings.Endpoint = l, l.url("http")
 	}
 	var err error
-	if m.bedrock, err = model.NewBedrock(bedrock); err != nil {
+	if m.bedrock, err = bedrock.New(settings); err != nil {
 		return nil, errors.Join(err, m.close())
 	}
+	m.endpoint = settings.Endpoint
 	m.Model = model.NewRetry(m.bedrock, model.RetryConfig{Log: slog.Default()})
 	return m, nil
 }

@@ -21,10 +21,9 @@ import (
 //
 // A row that reserves a concurrency of one runs one invoke after the other; an invoke that says the same as one that waits adds nothing.
 type queue struct {
-	rows manifest.Manifest
-
 	mu        sync.Mutex
-	functions map[string]lambda.Handler // set once, by serve
+	rows      manifest.Manifest         // set once, by serve
+	functions map[string]lambda.Handler // likewise
 	closed    bool
 	busy      map[string]bool     // rows with a concurrency of one that run
 	waiting   map[string][][]byte // what they are asked next
@@ -35,17 +34,17 @@ type queue struct {
 
 var errStopping = errors.New("the platform is stopping")
 
-func newQueue(rows manifest.Manifest) *queue {
-	q := &queue{rows: rows, busy: map[string]bool{}, waiting: map[string][][]byte{}}
+func newQueue() *queue {
+	q := &queue{busy: map[string]bool{}, waiting: map[string][][]byte{}}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	return q
 }
 
 // serve says what the names stand for; functions invoke one another, so they are made with the queue.
-func (q *queue) serve(functions map[string]lambda.Handler) {
+func (q *queue) serve(rows manifest.Manifest, functions map[string]lambda.Handler) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.functions = functions
+	q.rows, q.functions = rows, functions
 }
 
 // Invoke implements invoke.Invoker.
@@ -54,9 +53,9 @@ func (q *queue) Invoke(_ context.Context, function string, payload any) error {
 	if err != nil {
 		return err
 	}
-	row, known := q.rows.Row(function)
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	row, known := q.rows.Row(function)
 	h := q.functions[function]
 	switch {
 	case q.closed:

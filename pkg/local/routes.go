@@ -1,13 +1,17 @@
 package local
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"strings"
+
+	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/agentplatform/agentplatform/pkg/fault"
 	"github.com/agentplatform/agentplatform/pkg/gateway"
@@ -15,6 +19,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/identity"
 	"github.com/agentplatform/agentplatform/pkg/local/realtime"
 	"github.com/agentplatform/agentplatform/pkg/local/web"
+	"github.com/agentplatform/agentplatform/pkg/tenant"
 	"github.com/agentplatform/agentplatform/schema"
 )
 
@@ -42,9 +47,9 @@ func (p *Platform) mount(hub *realtime.Hub) error {
 	for _, pattern := range p.pool.Patterns() {
 		plain.Handle(pattern, p.pool.Handler())
 	}
-	plain.Handle("/graphql", &graphQL{gateway: g, verifier: verifier, sockets: p.sockets})
+	plain.Handle("/graphql", &graphQL{gateway: g, verifier: verifier, sockets: p.sockets, function: p.graphQLFunction()})
 	plain.Handle("GET /graphql/realtime", p.sockets)
-	rest, err := newHTTPAPI(p.config.Rows, p.queue.functions, verifier.Verify)
+	rest, err := newHTTPAPI(p.callers(), p.queue.functions, verifier.Verify)
 	if err != nil {
 		return err
 	}
@@ -54,6 +59,11 @@ func (p *Platform) mount(hub *realtime.Hub) error {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Cache-Control", "no-store")
 		_, _ = w.Write(outputs)
+	})
+	plain.HandleFunc("GET /local/functions", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("Cache-Control", "no-store")
+		_, _ = w.Write(p.starts())
 	})
 	plain.HandleFunc("GET /local/verify.env", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -95,6 +105,18 @@ type graphQL struct {
 	verifier *identity.Verifier
 	sockets  *realtime.Server
 	appSync  bool // play AppSync: 200 whatever the errors, but for 401
+
+	function func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) // answers in the gateway's place; nil: the gateway
+}
+
+// graphQLFunction is the HTTP GraphQL function in a process of its own, if there is one.
+func (p *Platform) graphQLFunction() func(context.Context, events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+	if p.host == nil {
+		return nil
+	}
+	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+		return ask(ctx, p.host.Handler("graphql"), event)
+	}
 }
 
 func (h *graphQL) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -132,9 +154,30 @@ func (h *graphQL) post(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, refusal(fault.Invalid("the body cannot be read")))
 		return
 	}
+	if h.function != nil {
+		h.invoke(w, r, requestID, claims, body)
+		return
+	}
 	status, out := h.gateway.GraphQLHTTP(r.Context(), gateway.Post{Body: body, ContentType: r.Header.Get("Content-Type"), Claims: claims,
 		RequestID: requestID, AppSync: h.appSync})
 	answer(w, status, out)
+}
+
+// invoke has the function answer, as behind the HTTP API.
+func (h *graphQL) invoke(w http.ResponseWriter, r *http.Request, requestID string, claims tenant.Claims, body []byte) {
+	event := newEvent(r, gateway.Match{Route: gateway.Route{Key: "POST /graphql"}}, requestID)
+	authorize(&event, claims)
+	carry(&event, r.Header.Get("Content-Type"), body)
+	got, err := h.function(r.Context(), event)
+	if err == nil && (got.StatusCode < 200 || got.StatusCode > 599) {
+		err = fmt.Errorf("it answered with status %d", got.StatusCode)
+	}
+	if err != nil {
+		slog.Error("a function failed", "function", "graphql", "request_id", requestID, "error", err)
+		answer(w, http.StatusInternalServerError, refusal(fault.New(fault.InternalError, "internal error (request %s)", requestID)))
+		return
+	}
+	answer(w, got.StatusCode, []byte(got.Body))
 }
 
 // refusal is the body of a request that did not get as far as GraphQL.

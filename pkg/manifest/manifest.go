@@ -15,7 +15,7 @@ import (
 type Row struct {
 	Name     string   `json:"name"`               // folder, zip, table entry and Lambda suffix: "send-message"
 	Package  string   `json:"package"`            // folder under functions/: "thread"
-	On       []string `json:"on"`                 // what calls it: `graphql Mutation.sendMessage`, `http POST /graphql`, `schedule rate(1 minute)`, `invoke`, `trigger cognito:pre-token`
+	On       []string `json:"on"`                 // what calls it: `graphql Mutation.sendMessage`, `http POST /graphql`, `schedule rate(1 minute)`, `invoke`, `state auto-thread`, `trigger cognito:pre-token`, `deploy before` (the deployment itself, before it changes the other functions), `deploy after`
 	Auth     Auth     `json:"auth"`               // who may call it
 	Needs    []string `json:"needs"`              // closed vocabulary, see Needs
 	Timeout  Seconds  `json:"timeout"`            // seconds
@@ -46,6 +46,7 @@ func (s Seconds) Duration() time.Duration { return time.Duration(s) * time.Secon
 var Needs = []string{
 	"db", "db:reader", "model", "publish", "operators", "page-key", "invoke:",
 	"db:ledger",            // the database, as the ledger's one writer
+	"db:owner",             // the database, as its owner: migrations
 	"audit",                // the emission key: recording audited acts, and checking what was recorded
 	"sign",                 // the anchors' signing key: signing
 	"sign:public",          // its public half
@@ -57,7 +58,12 @@ var Needs = []string{
 	"identity",             // the identity pool's users
 	"api-secret",           // API_AUTH_SECRET
 	"default-model",        // what a new tenant's agents ask
+	"runtime",              // the agent runtimes: starting turns in them
 }
+
+// Tags are what functions are built with. lambda.norpc leaves out the library for Go's retired runtime, grpcnotrace the pages of gRPC's own traces: each
+// looks up methods by name, which keeps the linker from dropping any method, and nearly doubles a binary.
+const Tags = "lambda.norpc,grpcnotrace"
 
 // Manifest is the whole file.
 type Manifest struct {

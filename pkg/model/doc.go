@@ -1,7 +1,6 @@
 // Package model is the port to the managed language model: one call, Converse, that streams its text, and a price for what it used.
 //
-// Adapters: Bedrock speaks to Amazon Bedrock, or to anything that answers its wire format (local mode serves an offline model that
-// way), and Retry wraps any Model.
+// The adapter is pkg/cloud/bedrock, in the cloud and on one machine; Retry wraps any Model.
 //
 // Invariants:
 //   - A Response exists only for an answer that is complete: stop reason and usage both arrived, tool inputs are JSON objects.

@@ -1,5 +1,11 @@
 package model
 
+import (
+	"context"
+	"errors"
+	"net"
+)
+
 // Reason says why a call failed.
 type Reason string
 
@@ -50,6 +56,37 @@ func (e *Error) Unwrap() error { return e.cause }
 // Temporary reports whether another attempt may succeed.
 func (e *Error) Temporary() bool { return e.retry }
 
-func failure(reason Reason, retry bool, cause error) *Error {
+// Failure is an attempt that failed; retry says whether another may succeed.
+func Failure(reason Reason, retry bool, cause error) *Error {
 	return &Error{Reason: reason, Message: messages[reason], Attempts: 1, retry: retry, cause: cause}
+}
+
+// Failed turns whatever an attempt failed with into an *Error, as far as one can see without knowing the provider. streaming: the answer had
+// begun.
+func Failed(ctx context.Context, err error, streaming bool) *Error {
+	var known *Error
+	if errors.As(err, &known) {
+		return known
+	}
+	// The caller's end shows up as a dozen different transport errors: ask the context itself.
+	if ctx.Err() != nil {
+		return ended(ctx, err)
+	}
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded) {
+		return Failure(TimedOut, true, err)
+	}
+	if streaming {
+		return Failure(Broken, true, err)
+	}
+	return Failure(Unavailable, true, err)
+}
+
+// ended is the failure of a call whose context is over; errors.Is finds the context's error in it.
+func ended(ctx context.Context, err error) *Error {
+	cause := errors.Join(ctx.Err(), err)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return Failure(TimedOut, false, cause)
+	}
+	return Failure(Canceled, false, cause)
 }

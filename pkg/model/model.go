@@ -135,7 +135,9 @@ func (r Response) ToolUses() []ToolUse {
 	return uses
 }
 
-// silent is the Stream of a caller that wants none.
+// Discard is the Stream of a caller that wants none.
+var Discard Stream = silent{}
+
 type silent struct{}
 
 func (silent) Text(string) {}

@@ -45,7 +45,7 @@ func NewRetry(m Model, c RetryConfig) *Retry {
 // readers see at once that the text is void.
 func (r *Retry) Converse(ctx context.Context, req Request, s Stream) (Response, error) {
 	if s == nil {
-		s = silent{}
+		s = Discard
 	}
 	seen := &watched{Stream: s}
 	attempts := 0
@@ -56,7 +56,7 @@ func (r *Retry) Converse(ctx context.Context, req Request, s Stream) (Response, 
 		if err == nil {
 			return response, nil
 		}
-		last = classify(ctx, err, seen.text)
+		last = Failed(ctx, err, seen.text)
 		if !last.retry {
 			return Response{}, backoff.Permanent(last)
 		}

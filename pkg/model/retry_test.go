@@ -31,8 +31,8 @@ func quick() RetryConfig {
 }
 
 func TestRestartComesOnlyAfterText(t *testing.T) {
-	silentFailure := func(Stream) error { return failure(Throttled, true, errors.New("slow down")) }
-	brokenOff := func(s Stream) error { s.Text("do"); return failure(Broken, true, nil) }
+	silentFailure := func(Stream) error { return Failure(Throttled, true, errors.New("slow down")) }
+	brokenOff := func(s Stream) error { s.Text("do"); return Failure(Broken, true, nil) }
 	success := func(s Stream) error { s.Text("done"); return nil }
 	var seen words
 	a := &attempts{fns: []func(Stream) error{silentFailure, brokenOff, silentFailure, brokenOff, success}}
@@ -49,7 +49,7 @@ func TestRestartComesOnlyAfterText(t *testing.T) {
 }
 
 func TestAttemptsAreCounted(t *testing.T) {
-	fails := func(Stream) error { return failure(Unavailable, true, errors.New("down")) }
+	fails := func(Stream) error { return Failure(Unavailable, true, errors.New("down")) }
 	for _, limit := range []int{0, 1, 3} {
 		a := &attempts{fns: []func(Stream) error{fails}}
 		config := quick()
@@ -68,7 +68,7 @@ func TestAttemptsAreCounted(t *testing.T) {
 
 func TestPermanentErrorsAreNotRepeated(t *testing.T) {
 	for _, reason := range []Reason{Invalid, Denied, Missing, TooLong, Truncated} {
-		a := &attempts{fns: []func(Stream) error{func(Stream) error { return failure(reason, false, nil) }}}
+		a := &attempts{fns: []func(Stream) error{func(Stream) error { return Failure(reason, false, nil) }}}
 		_, err := NewRetry(a, quick()).Converse(t.Context(), hello, nil)
 		require.Equal(t, reason, reasonOf(t, err).Reason)
 		require.Equal(t, 1, a.n)
@@ -90,7 +90,7 @@ func TestTheContextEndsThePauses(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		a := &attempts{fns: []func(Stream) error{func(Stream) error {
 			defer cancel()
-			return failure(Throttled, true, nil)
+			return Failure(Throttled, true, nil)
 		}}}
 		_, err := NewRetry(a, patient).Converse(ctx, hello, nil)
 		require.Equal(t, Canceled, reasonOf(t, err).Reason)
@@ -100,7 +100,7 @@ func TestTheContextEndsThePauses(t *testing.T) {
 	t.Run("deadline in a pause tells the provider's reason", func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
-		a := &attempts{fns: []func(Stream) error{func(Stream) error { return failure(Throttled, true, nil) }}}
+		a := &attempts{fns: []func(Stream) error{func(Stream) error { return Failure(Throttled, true, nil) }}}
 		_, err := NewRetry(a, patient).Converse(ctx, hello, nil)
 		require.Equal(t, Throttled, reasonOf(t, err).Reason)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -129,3 +129,20 @@ func TestPausesAreFullJitterUnderADoublingBound(t *testing.T) {
 		require.Greater(t, high[i], bound*time.Millisecond*9/10)
 	}
 }
+
+var hello = Request{ModelID: "m", Messages: []Message{{Role: User, Blocks: []Block{{Text: "hi"}}}}}
+
+func reasonOf(t *testing.T, err error) *Error {
+	t.Helper()
+	var e *Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, messages[e.Reason], e.Message)
+	require.NotEmpty(t, e.Message)
+	return e
+}
+
+// words is a Stream that keeps the deltas.
+type words []string
+
+func (w *words) Text(delta string) { *w = append(*w, delta) }
+func (w *words) Restart()          { *w = append(*w, "<restart>") }

@@ -2,11 +2,10 @@ package object
 
 import (
 	"context"
-	"sync"
+	"errors"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
@@ -15,9 +14,11 @@ import (
 type Config struct {
 	Region    string // region of the buckets; required
 	Endpoint  string // base URL of another S3 implementation; empty = AWS
-	AccessKey string // access key id; empty = the SDK's default chain (role of the function, profile, …)
+	AccessKey string // access key id; empty = Credentials
 	Secret    string // its secret; ignored without AccessKey
-	PathStyle bool   // bucket in the path instead of the host name; local servers need it
+	// Credentials say who asks, where that changes: a role. Required unless AccessKey is set; ignored then.
+	Credentials aws.CredentialsProvider
+	PathStyle   bool // bucket in the path instead of the host name; local servers need it
 }
 
 // New makes a Store. It does no I/O: wrong credentials or an unreachable endpoint show at the first use.
@@ -25,7 +26,7 @@ func New(cfg Config) *Store {
 	opts := s3.Options{
 		Region:       cfg.Region,
 		UsePathStyle: cfg.PathStyle,
-		Credentials:  aws.NewCredentialsCache(&chain{region: cfg.Region}),
+		Credentials:  cfg.Credentials,
 		// Both ends check what travels, but for an Open; s3.New on its own leaves this off.
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenSupported,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenSupported,
@@ -39,6 +40,9 @@ func New(cfg Config) *Store {
 	if cfg.AccessKey != "" {
 		opts.Credentials = credentials.NewStaticCredentialsProvider(cfg.AccessKey, cfg.Secret, "")
 	}
+	if opts.Credentials == nil {
+		opts.Credentials = nobody
+	}
 	client := s3.New(opts)
 	return &Store{client: client, presign: s3.NewPresignClient(client, func(o *s3.PresignOptions) {
 		// A checksum request would be one more signed header, which a browser does not send.
@@ -48,22 +52,7 @@ func New(cfg Config) *Store {
 	})}
 }
 
-// chain is the SDK's default credential chain, looked up at the first use so that New needs no context and cannot fail.
-type chain struct {
-	region string
-	mu     sync.Mutex
-	found  aws.CredentialsProvider
-}
-
-func (c *chain) Retrieve(ctx context.Context) (aws.Credentials, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.found == nil {
-		cfg, err := config.LoadDefaultConfig(ctx, config.WithRegion(c.region))
-		if err != nil {
-			return aws.Credentials{}, err
-		}
-		c.found = cfg.Credentials
-	}
-	return c.found.Retrieve(ctx)
-}
+// nobody is who asks when a Config does not say it.
+var nobody = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+	return aws.Credentials{}, errors.New("object: no credentials")
+})

@@ -9,23 +9,29 @@ import (
 	"testing"
 
 	"github.com/agentplatform/agentplatform/pkg/object"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/stretchr/testify/require"
 )
 
-// TestDefaultCredentials: without an access key the SDK's chain is asked, here the environment.
-func TestDefaultCredentials(t *testing.T) {
-	t.Setenv("AWS_ACCESS_KEY_ID", "FROMCHAIN")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+// TestCredentials: without an access key each request is signed as whom the credentials say then.
+func TestCredentials(t *testing.T) {
 	var signed string
 	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		signed = r.Header.Get("Authorization")
 	}))
 	defer srv.Close()
-	store := object.New(object.Config{Region: "eu-west-1", Endpoint: srv.URL, PathStyle: true})
+	role := credentials.NewStaticCredentialsProvider("OFTHEROLE", "secret", "session")
+	store := object.New(object.Config{Region: "eu-west-1", Endpoint: srv.URL, PathStyle: true, Credentials: role})
 	_, err := store.In("b").Put(t.Context(), "k", strings.NewReader("x"), object.PutOptions{})
 	require.NoError(t, err)
-	require.Contains(t, signed, "Credential=FROMCHAIN/")
+	require.Contains(t, signed, "Credential=OFTHEROLE/")
 	require.Contains(t, signed, "/eu-west-1/s3/aws4_request")
+
+	signed = ""
+	store = object.New(object.Config{Region: "eu-west-1", Endpoint: srv.URL, PathStyle: true})
+	_, err = store.In("b").Put(t.Context(), "k", strings.NewReader("x"), object.PutOptions{})
+	require.ErrorContains(t, err, "no credentials")
+	require.Empty(t, signed, "nothing is asked anonymously")
 }
 
 // TestConflictIsRepeated: AWS answers 409 while another conditional write of the same key is at work.

@@ -11,9 +11,7 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -22,34 +20,16 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Config says which database to use, and with how many connections.
-type Config struct {
-	// URL is a connection URL or key=value string, with the application's role and its credential. Required.
-	URL string
-	// MaxConns bounds the pool. Default 4: a Lambda instance answers one request at a time, and only GraphQL runs
-	// siblings in parallel. One process that serves everything wants more, below the server's max_connections.
-	MaxConns int
-	// ConnectTimeout is how long one connection may take. Default 5 s.
-	ConnectTimeout time.Duration
-	// Name is shown in pg_stat_activity. Default "agentplatform".
-	Name string
-}
-
 // DB is a pool of connections of one role. It is safe for concurrent use.
 type DB struct{ pool *pgxpool.Pool }
 
 // Open makes the pool. It does not wait for a connection: the first transaction does, or Ping.
 func Open(ctx context.Context, config Config) (*DB, error) {
-	c, err := pgxpool.ParseConfig(config.URL)
+	c, err := config.pool()
 	if err != nil {
-		return nil, errors.New("postgres: the connection URL cannot be parsed") // pgx's error quotes it, with the password
+		return nil, err
 	}
-	c.MaxConns = int32(cmp.Or(config.MaxConns, 4))
-	c.ConnConfig.ConnectTimeout = cmp.Or(config.ConnectTimeout, 5*time.Second)
 	c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheStatement
-	c.ConnConfig.RuntimeParams["application_name"] = cmp.Or(config.Name, "agentplatform")
-	// A function instance that is frozen in a transaction does not hold its locks for ever: the server ends it.
-	c.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = "2min"
 	c.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
 		// Times come back in UTC, whatever the machine's zone is.
 		conn.TypeMap().RegisterType(&pgtype.Type{

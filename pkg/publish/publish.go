@@ -1,4 +1,4 @@
-// Package publish hands events to the subscribers of threads and agents: the port, the events, and the AppSync adapter.
+// Package publish hands events to the subscribers of threads and agents: the port and the events.
 //
 // Invariants:
 //   - An event carries tenantId and its subject's id (threadId or agentId) as top-level members, because subscriptions are filtered by
@@ -8,7 +8,7 @@
 //   - Publishing is not storing: who must not lose an event writes it down first and publishes again after a crash. NewMessage and
 //     ThreadUpdate may therefore arrive more than once; the others arrive at most once (a chunk twice would garble the text).
 //
-// The local adapter is the hub of package realtime; both adapters take the same events.
+// The adapters are pkg/cloud/appsync and the hub of pkg/local/realtime; both take the same events.
 package publish
 
 import (

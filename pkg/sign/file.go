@@ -75,7 +75,7 @@ func read(path string) (*ecdsa.PrivateKey, error) {
 	if !ok {
 		return nil, fmt.Errorf("a %T, not an ECDSA key", parsed)
 	}
-	_, err = p256(&key.PublicKey)
+	_, err = P256(&key.PublicKey)
 	return key, err
 }
 

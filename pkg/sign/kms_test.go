@@ -14,10 +14,11 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agentplatform/agentplatform/pkg/cloud/kms"
 	"github.com/agentplatform/agentplatform/pkg/sign"
 	"github.com/agentplatform/agentplatform/test/moto"
 	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/kms"
+	awskms "github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/kms/types"
 	"github.com/stretchr/testify/require"
 )
@@ -37,7 +38,7 @@ func TestContractKMS(t *testing.T) {
 	client := asked.client(t, moto.Start(t))
 	id := newKey(t, client, types.KeySpecEccNistP256, types.KeyUsageTypeSignVerify)
 	hashedAgain := func(digest [32]byte) [32]byte { return sha256.Sum256(digest[:]) }
-	testContract(t, adapter{&sign.KMS{Client: client, KeyID: id}, &sign.KMS{Client: client, KeyID: id}, hashedAgain})
+	testContract(t, adapter{&kms.Signer{Client: client, KeyID: id}, &kms.Signer{Client: client, KeyID: id}, hashedAgain})
 
 	signed := asked.of("TrentService.Sign")
 	require.NotEmpty(t, signed)
@@ -55,20 +56,20 @@ func TestContractKMS(t *testing.T) {
 		spec types.KeySpec
 		use  types.KeyUsageType
 	}{{types.KeySpecEccNistP384, types.KeyUsageTypeSignVerify}, {types.KeySpecRsa2048, types.KeyUsageTypeSignVerify}, {types.KeySpecRsa2048, types.KeyUsageTypeEncryptDecrypt}} {
-		k := &sign.KMS{Client: client, KeyID: newKey(t, client, other.spec, other.use)}
+		k := &kms.Signer{Client: client, KeyID: newKey(t, client, other.spec, other.use)}
 		_, err := k.Public(t.Context())
 		require.Error(t, err, other)
 		_, err = k.Sign(t.Context(), [32]byte{})
 		require.Error(t, err, other)
 	}
-	_, err := (&sign.KMS{Client: client, KeyID: "12345678-1234-1234-1234-123456789012"}).Sign(t.Context(), [32]byte{})
+	_, err := (&kms.Signer{Client: client, KeyID: "12345678-1234-1234-1234-123456789012"}).Sign(t.Context(), [32]byte{})
 	require.ErrorContains(t, err, "12345678-1234-1234-1234-123456789012")
 	require.Len(t, asked.of("TrentService.Sign"), len(signed), "no key of another kind was signed with")
 }
 
-func newKey(t *testing.T, client *kms.Client, spec types.KeySpec, use types.KeyUsageType) string {
+func newKey(t *testing.T, client *awskms.Client, spec types.KeySpec, use types.KeyUsageType) string {
 	t.Helper()
-	out, err := client.CreateKey(t.Context(), &kms.CreateKeyInput{KeySpec: spec, KeyUsage: use})
+	out, err := client.CreateKey(t.Context(), &awskms.CreateKeyInput{KeySpec: spec, KeyUsage: use})
 	require.NoError(t, err)
 	return *out.KeyMetadata.KeyId
 }
@@ -85,7 +86,7 @@ func (r *requests) of(target string) []map[string]string {
 	return r.bodies[target]
 }
 
-func (r *requests) client(t *testing.T, endpoint string) *kms.Client {
+func (r *requests) client(t *testing.T, endpoint string) *awskms.Client {
 	t.Helper()
 	to, err := url.Parse(endpoint)
 	require.NoError(t, err)
@@ -108,5 +109,5 @@ func (r *requests) client(t *testing.T, endpoint string) *kms.Client {
 		proxy.ServeHTTP(w, req)
 	}))
 	t.Cleanup(srv.Close)
-	return kms.New(kms.Options{Region: "us-east-1", BaseEndpoint: &srv.URL, Credentials: credentials.NewStaticCredentialsProvider("key", "secret", "")})
+	return awskms.New(awskms.Options{Region: "us-east-1", BaseEndpoint: &srv.URL, Credentials: credentials.NewStaticCredentialsProvider("key", "secret", "")})
 }

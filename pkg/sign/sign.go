@@ -1,5 +1,5 @@
 // Package sign is the port to the platform's signing key: ECDSA on P-256 over SHA-256 digests. In the cloud the key is
-// in KMS and never leaves it; on one machine it is a file.
+// in KMS and never leaves it (pkg/cloud/kms); on one machine it is a file.
 //
 // What holds:
 //   - A Signer signs with one key for its whole life, and Public is that key.
@@ -35,8 +35,8 @@ func PublicPEM(key *ecdsa.PublicKey) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), nil
 }
 
-// p256 is key as what this package signs with, or an error that says what it is instead.
-func p256(key any) (*ecdsa.PublicKey, error) {
+// P256 is key as what this package signs with, or an error that says what it is instead.
+func P256(key any) (*ecdsa.PublicKey, error) {
 	public, ok := key.(*ecdsa.PublicKey)
 	if !ok {
 		return nil, fmt.Errorf("a %T, not an ECDSA key", key)

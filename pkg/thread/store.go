@@ -86,7 +86,7 @@ func one(ctx context.Context, q postgres.Querier, id, locking string) (Thread, e
 
 // Create opens a thread. Without an agent it takes the default space's default agent.
 func Create(ctx context.Context, tx pgx.Tx, tenantID string, n New) (Thread, error) {
-	if err := check(n.Title, n.Metadata); err != nil {
+	if err := Check(n.Title, n.Metadata); err != nil {
 		return Thread{}, err
 	}
 	if n.Channel == "" {

@@ -98,12 +98,13 @@ func (f Fields) apply(t *Thread) error {
 	}
 	f.Title.Apply(&t.Title)
 	f.Metadata.Apply(&t.Metadata)
-	return check(t.Title, t.Metadata)
+	return Check(t.Title, t.Metadata)
 }
 
 const maxMetadata = 64 << 10
 
-func check(title, metadata *string) error {
+// Check refuses a title or metadata that no thread may have.
+func Check(title, metadata *string) error {
 	if err := text.CheckOptional("title", title, 500); err != nil {
 		return err
 	}

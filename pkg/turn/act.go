@@ -56,24 +56,25 @@ func (r *Runner) act(ctx context.Context, a *attempt, out *stream, planned *step
 			results[i] = r.call(ctx, a, use, resumed)
 			var err error
 			s.response, err = json.Marshal(results[i])
-			s.finished = true
+			s.finished = results[i].Status == thread.ToolOK || ctx.Err() == nil // a tool that was cut short has no outcome
 			return err
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil {
-		return context.Cause(ctx) // a tool that was cut short has no outcome
-	}
-	a.outcomes = append(a.outcomes, results...)
-	a.history = append(a.history, model.Message{Role: model.User, Blocks: blocks(results)})
 	var finished []step
 	for i, s := range steps {
-		if fresh[i] {
+		if fresh[i] && s.finished {
 			finished = append(finished, *s)
 		}
 	}
+	if ctx.Err() != nil {
+		a.left = finished
+		return context.Cause(ctx)
+	}
+	a.outcomes = append(a.outcomes, results...)
+	a.history = append(a.history, model.Message{Role: model.User, Blocks: blocks(results)})
 	if next := a.journal.plan(modelStep, a.agent.modelID); len(finished)+len(next) > 0 {
 		if err := r.record(ctx, a, finished, next); err != nil {
 			return err
@@ -113,7 +114,7 @@ func (r *Runner) call(ctx context.Context, a *attempt, use model.ToolUse, resume
 		return fail(thread.ToolTimeout, fmt.Sprintf("no result within %s", timeout))
 	case err != nil:
 		f := fault.From(err)
-		if f.Type == fault.InternalError {
+		if f.Type == fault.InternalError && !errors.Is(err, context.Canceled) { // a stop, or an interrupt
 			slog.ErrorContext(ctx, "tool failed", "tenant_id", a.tenantID, "turn_id", a.turnID, "tool", use.Name, "error", err)
 		}
 		return fail(thread.ToolError, f.Message)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/agentplatform/agentplatform/pkg/cloud/bedrock"
 	"github.com/agentplatform/agentplatform/pkg/local/offline"
 	"github.com/agentplatform/agentplatform/pkg/model"
 	"github.com/agentplatform/agentplatform/pkg/notify"
@@ -65,13 +66,13 @@ func check(err error) {
 
 func offlineRunner(db *postgres.DB, events *recorder) (*turn.Runner, func()) {
 	server := httptest.NewServer(offline.New(offline.Config{}))
-	bedrock, err := model.NewBedrock(model.BedrockConfig{Region: "us-east-1", Endpoint: server.URL})
+	client, err := bedrock.New(bedrock.Config{Region: "us-east-1", Endpoint: server.URL})
 	check(err)
 	prices, err := model.ParsePrices(schema.Prices)
 	check(err)
-	return &turn.Runner{DB: db, Model: bedrock, Publish: events, Prices: prices, Tools: tool.Of(tool.ReadThread(db)),
+	return &turn.Runner{DB: db, Model: client, Publish: events, Prices: prices, Tools: tool.Of(tool.ReadThread(db)),
 			Dispatch: func(context.Context, string, string) error { return nil }},
-		func() { bedrock.Close(); server.Close() }
+		func() { client.Close(); server.Close() }
 }
 
 // A process that is killed at any point of a turn, and whoever takes the turn over, leave exactly one reply; a second kill changes nothing.

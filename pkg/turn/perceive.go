@@ -24,7 +24,8 @@ type attempt struct {
 	tenantID   string
 	turnID     string
 	lease      string
-	number     int // of attempts, this one included
+	number     int  // of attempts, this one included and those that handed the turn back not
+	begun      bool // by an earlier attempt
 	threadUUID string
 	threadID   string // public
 	agentID    string
@@ -36,6 +37,7 @@ type attempt struct {
 	outcomes   []thread.ToolResult
 	calls      []thread.ToolCall
 	usage      model.Usage
+	left       []step // finished, and not yet written when the process stopped
 }
 
 // agentContext is what the turn's agent brings, its template's fields where it sets none.
@@ -92,6 +94,7 @@ func (r *Runner) perceive(ctx context.Context, d Dispatch) (*attempt, error) {
 	if postgres.IsUnique(err, "thread_turns_running") || err == nil && !claimed {
 		return nil, errNotDue
 	}
+	a.begun = a.number > 1 || len(earlier) > 0
 	earlier.end() // the phase in which an earlier attempt died
 	a.phases = slices.Concat(earlier, a.phases)
 	return a, err

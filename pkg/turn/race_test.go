@@ -124,9 +124,7 @@ func TestATurnThatKeepsDyingFails(t *testing.T) {
 	th := w.open()
 	asked := w.ask(th.ID, "Hello")
 	for range 3 {
-		ctx, cancel := context.WithCancel(t.Context())
-		w.runner.Signal = func(string) { cancel() } // the process stops in the middle of the turn
-		require.NoError(t, w.runner.Run(ctx, turn.Dispatch{TenantID: w.TenantID, TurnID: asked.TurnID}))
+		w.die(asked.TurnID, "claimed")
 		require.Equal(t, turn.Running, w.turn(asked.TurnID).Status)
 		w.expireLeases()
 	}

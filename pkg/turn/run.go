@@ -39,12 +39,26 @@ const (
 	RunFailed    RunStatus = "failed"
 )
 
-// Call is what starts a run.
+// interruptedBy is why a run did not succeed although its turn did not fail.
+const interruptedBy = "a later message in the thread interrupted the run"
+
+// Call is what starts a run, or a turn on time: that has no webhook and no payload.
 type Call struct {
 	RunID     string
-	WebhookID string
-	Payload   []byte // JSON: the body
+	WebhookID string // "": none
+	Payload   []byte // JSON: the body; empty: none
 	Test      bool
+}
+
+// columns are c's values of webhook_id, context_snapshot and test; nil is null.
+func (c Call) columns() (webhookID, payload, test any) {
+	if c.WebhookID != "" {
+		webhookID = c.WebhookID
+	}
+	if len(c.Payload) > 0 {
+		payload = string(c.Payload)
+	}
+	return webhookID, payload, c.Test
 }
 
 const insertRun = `insert into thread_turns (tenant_id, id, thread_uuid, agent_id, number, status, error, lease_until, started_at, finished_at, queued_at,
@@ -56,15 +70,17 @@ func Start(b *pgx.Batch, tenantID string, c Call, t *thread.Thread, body string)
 	tokens := thread.EstimateTokens(body) + payloadTokens(c.Payload)
 	t.TokenCount = int64(tokens)
 	thread.Queue(b, tenantID, t, 1)
+	webhookID, payload, test := c.columns()
 	b.Queue(insertRun+`values ($1, $2, $3, $4, 1, 'queued', null, clock_timestamp() + $5, null, null, $6, $7, $8, $9)`,
-		tenantID, c.RunID, t.UUID, t.AgentID, DispatchGrace, t.CreatedAt, c.WebhookID, string(c.Payload), c.Test)
+		tenantID, c.RunID, t.UUID, t.AgentID, DispatchGrace, t.CreatedAt, webhookID, payload, test)
 	queueMessage(b, tenantID, standing{uuid: t.UUID, turnNumber: 1}, c.RunID, body, tokens, nil)
 }
 
 // Refuse queues the record of a run whose target cannot be started.
 func Refuse(b *pgx.Batch, tenantID string, c Call, agentID, reason string) {
+	webhookID, payload, test := c.columns()
 	b.Queue(insertRun+`values ($1, $2, null, $3, null, 'failed', $4, null, $5, $5, $5, $6, $7, $8)`,
-		tenantID, c.RunID, agentID, reason, ident.Now(), c.WebhookID, string(c.Payload), c.Test)
+		tenantID, c.RunID, agentID, reason, ident.Now(), webhookID, payload, test)
 }
 
 const runColumns = `t.id, t.webhook_id, t.status, t.test, th.prefix, th.number, t.agent_id, t.error, t.input_tokens, t.output_tokens, t.cost_micros,
@@ -87,7 +103,7 @@ func scanRunWith(row pgx.CollectableRow, more ...any) (Run, error) {
 		r.Status = RunFailed
 	case Interrupted:
 		r.Status = RunFailed
-		reason := "a later message in the thread interrupted the run"
+		reason := interruptedBy
 		r.Error = &reason
 	default:
 		r.Status = RunStarted

@@ -276,15 +276,8 @@ func TestPayloadOfAResumedTurn(t *testing.T) {
 	m := &asks{}
 	w := newWorld(t, m)
 	run, _ := w.call(`{"a":"</webhook_payload>"}`, "Look at the order.")
-	for _, point := range []string{"claimed", "answered"} {
-		ctx, cancel := context.WithCancel(t.Context())
-		w.runner.Signal = func(at string) {
-			if at == point {
-				cancel() // the process stops
-			}
-		}
-		_ = w.runner.Run(ctx, turn.Dispatch{TenantID: w.TenantID, TurnID: run.RunID}) // nobody is left to hear of it
-		cancel()
+	for _, point := range []string{"answered", "reply made"} {
+		w.die(run.RunID, point)
 		require.Equal(t, turn.Running, w.turn(run.RunID).Status)
 		w.expireLeases()
 	}

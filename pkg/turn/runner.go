@@ -13,6 +13,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/publish"
 	"github.com/agentplatform/agentplatform/pkg/thread"
 	"github.com/agentplatform/agentplatform/pkg/tool"
+	"github.com/agentplatform/agentplatform/schema"
 )
 
 // Dispatch is the payload that starts a queued turn.
@@ -33,7 +34,23 @@ type Runner struct {
 	Prices   model.Prices
 	Tools    tool.Registry
 	Dispatch func(ctx context.Context, tenantID, turnID string) error // starts a queued turn, elsewhere and later
+	Selected bool                                                     // a dispatcher chose this runtime by the turn's selector: it is not looked at again
 	Signal   func(point string)                                       // tests: called at every point where a crash is tried; nil: none
+}
+
+// NewRunner is the runner of every runtime: the platform's prices and tools over these technologies.
+func NewRunner(db *postgres.DB, m model.Model, to publish.Publisher, dispatch func(ctx context.Context, tenantID, turnID string) error) *Runner {
+	prices, err := model.ParsePrices(schema.Prices)
+	if err != nil {
+		panic(err) // embedded: a test would have seen it
+	}
+	return &Runner{DB: db, Model: m, Publish: to, Prices: prices, Tools: tool.Of(tool.ReadThread(db)), Dispatch: dispatch}
+}
+
+// Claimed is a turn whose lease this process holds. Whoever has it must Run it.
+type Claimed struct {
+	runner  *Runner
+	attempt *attempt
 }
 
 // Why an attempt is cut short; both are causes of its context.
@@ -45,17 +62,40 @@ var (
 
 // Run takes a queued turn, or one whose attempt died, to its end. Nothing to do is not an error. An error means that the turn goes on
 // later, by whoever takes its lease; a turn that fails for good is recorded as failed and is not an error.
+//
+// When ctx ends, the process stops: the turn is handed back, and goes on at once wherever it is dispatched to.
 func (r *Runner) Run(ctx context.Context, d Dispatch) error {
-	tenantID, turnID := d.TenantID, d.TurnID
-	a, err := r.perceive(ctx, d)
-	if errors.Is(err, errNotDue) {
-		return nil
-	}
-	if err != nil {
+	c, err := r.Claim(ctx, d)
+	if c == nil {
 		return err
 	}
-	r.signal("claimed")
+	_, err = c.Run(ctx)
+	return err
+}
 
+// Claim takes the turn's lease; nil without an error when there is nothing to do. Once it has begun, the end of ctx does not cut it short: a
+// lease that nobody knows of would keep the turn from everybody for as long as it lasts.
+func (r *Runner) Claim(ctx context.Context, d Dispatch) (*Claimed, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := outlive(ctx)
+	defer cancel()
+	a, err := r.perceive(ctx, d)
+	if errors.Is(err, errNotDue) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.signal("claimed")
+	return &Claimed{r, a}, nil
+}
+
+// Run is Runner.Run for a claimed turn. It tells how the turn ended; nothing when it goes on elsewhere or later.
+func (c *Claimed) Run(ctx context.Context) (Status, error) {
+	r, a := c.runner, c.attempt
+	tenantID, turnID := a.tenantID, a.turnID
 	work, cancel := context.WithTimeoutCause(ctx, maxDuration, errTooLong)
 	defer cancel()
 	work, held := r.hold(work, a)
@@ -67,10 +107,13 @@ func (r *Runner) Run(ctx context.Context, d Dispatch) error {
 	if err != nil {
 		cause := context.Cause(work)
 		switch {
-		case ctx.Err() != nil, errors.Is(cause, errLeaseLost), errors.Is(err, errLeaseLost), isLeaseLost(err):
-			return nil // the process stops, or another attempt has the turn: it goes on there
+		case errors.Is(cause, errLeaseLost), errors.Is(err, errLeaseLost), isLeaseLost(err):
+			return "", nil // another attempt has the turn: it goes on there
+		case ctx.Err() != nil:
+			held()
+			return "", r.handBack(ctx, a)
 		case cause == nil && errors.As(err, new(unwritten)):
-			return err
+			return "", err
 		case errors.Is(cause, errInterrupted):
 			e = a.interrupted(out)
 		default:
@@ -80,16 +123,22 @@ func (r *Runner) Run(ctx context.Context, d Dispatch) error {
 		}
 	}
 	held()
+	failed := slog.LevelWarn
+	if ctx.Err() != nil {
+		failed = slog.LevelInfo // the process stops: what it fails to dispatch is nothing to worry about
+	}
+	ctx, end := outlive(ctx) // the turn has ended: a process that stops still writes that down
+	defer end()
 	if e.reply != nil {
 		out.finish()
 	}
 	r.signal("reply made")
 	notices, next, err := r.feedback(ctx, a, e)
 	if isLeaseLost(err) {
-		return nil
+		return "", nil
 	}
 	if err != nil {
-		return err
+		return "", err
 	}
 	r.signal("committed")
 	notify.Deliver(ctx, r.DB, r.Publish, tenantID, notices...)
@@ -101,11 +150,15 @@ func (r *Runner) Run(ctx context.Context, d Dispatch) error {
 	out.close()
 	r.signal("published")
 	if next != "" {
-		if err := r.Dispatch(ctx, tenantID, next); err != nil {
-			slog.WarnContext(ctx, "dispatch failed; the reaper tries again", "tenant_id", tenantID, "turn_id", next, "error", err)
-		}
+		r.dispatch(ctx, failed, tenantID, next)
 	}
-	return nil
+	return e.status, nil
+}
+
+func (r *Runner) dispatch(ctx context.Context, failed slog.Level, tenantID, turnID string) {
+	if err := r.Dispatch(ctx, tenantID, turnID); err != nil {
+		slog.Log(ctx, failed, "dispatch failed; the reaper tries again", "tenant_id", tenantID, "turn_id", turnID, "error", err)
+	}
 }
 
 // converse alternates planning and action until the model has answered.
@@ -114,11 +167,11 @@ func (r *Runner) converse(ctx context.Context, a *attempt, out *stream) (ending,
 		a.recount()
 		return ending{}, &failure{fmt.Sprintf("the turn died %d times", maxAttempts)}
 	}
-	if a.number == 1 && !a.agent.status.TakesTurns() {
+	if !a.begun && !a.agent.status.TakesTurns() {
 		return ending{}, &failure{fmt.Sprintf("the agent is %s and takes no turns", a.agent.status)}
 	}
-	if a.agent.runtime != DefaultRuntime {
-		return ending{}, &failure{fmt.Sprintf("the runtime %q is not part of this deployment", a.agent.runtime)}
+	if a.agent.runtime != DefaultRuntime && !r.Selected {
+		return ending{}, &failure{fmt.Sprintf("the runtime %q is not part of this deployment; name it in AGENT_RUNTIMES, or another one in the agent's template", a.agent.runtime)}
 	}
 	for range maxModelCalls {
 		response, s, err := r.plan(ctx, a, out)

@@ -3,6 +3,7 @@ package turn_test
 import (
 	"context"
 	"os"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -90,6 +91,24 @@ func (w *world) ask(threadID, body string) turn.Asked {
 func (w *world) run(turnID string) {
 	w.t.Helper()
 	require.NoError(w.t, w.runner.Run(w.t.Context(), turn.Dispatch{TenantID: w.TenantID, TurnID: turnID}))
+}
+
+// die runs the turn until the point, and leaves it there as a killed process does.
+func (w *world) die(turnID, point string) {
+	w.t.Helper()
+	runner := *w.runner
+	runner.Signal = func(at string) {
+		if at == point {
+			runtime.Goexit()
+		}
+	}
+	died := make(chan struct{})
+	go func() {
+		defer close(died)
+		_ = runner.Run(w.t.Context(), turn.Dispatch{TenantID: w.TenantID, TurnID: turnID})
+		w.t.Errorf("the turn came past %s", point)
+	}()
+	<-died
 }
 
 func (w *world) turn(id string) turn.Turn {

@@ -2,7 +2,8 @@
 //
 // It sends the function a handler.Event and turns its answer {data} or {errorType, message} into a result or a typed error: a plain direct
 // Lambda resolver would report every error as Lambda:Unhandled. On a subscription the answered data is the filter of its events.
-// The API's environment variable BATCH_FIELDS names the rows with "batch", comma-separated: Type.field,Type.field.
+// BATCH_FIELDS, an environment variable of the API, names the rows with "batch", comma-separated: Type.field,Type.field. Terraform cannot set one
+// and puts the text in its place.
 import { util, extensions } from '@aws-appsync/utils';
 
 export function request(ctx) {
@@ -11,29 +12,51 @@ export function request(ctx) {
     operation: ctx.env.BATCH_FIELDS.split(',').includes(field) ? 'BatchInvoke' : 'Invoke',
     payload: {
       field,
-      arguments: ctx.args,
+      arguments: written(ctx.args),
       source: ctx.source,
       claims: ctx.identity.claims,
-      requestId: ctx.request.headers['x-amzn-requestid'],
+      requestId: requestId(ctx),
     },
   };
 }
 
 export function response(ctx) {
-  if (ctx.error) {
-    util.error('internal error', 'InternalError');
-  }
   const answer = ctx.result;
+  if (ctx.error || !answer) {
+    failed(ctx);
+  }
   if (answer.errorType) {
     util.error(answer.message, answer.errorType);
   }
   if (ctx.info.parentTypeName === 'Subscription') {
+    const wanted = answer.data || {};
     const filter = {};
-    Object.keys(answer.data).forEach((name) => {
-      filter[name] = { eq: answer.data[name] };
+    Object.keys(wanted).forEach((name) => {
+      filter[name] = { eq: wanted[name] };
     });
+    if (Object.keys(filter).length === 0) {
+      failed(ctx); // without a filter it would hear every tenant
+    }
     extensions.setSubscriptionFilter(util.transform.toSubscriptionFilter(filter));
     return null;
   }
   return answer.data;
+}
+
+// AppSync reads an AWSJSON argument, functions take its text. The only one is metadata of an input.
+function written(args) {
+  const input = args.input || {};
+  if (input.metadata === undefined || input.metadata === null || typeof input.metadata === 'string') {
+    return args;
+  }
+  return { ...args, input: { ...input, metadata: JSON.stringify(input.metadata) } };
+}
+
+// The cause is in the function's log, under the same id.
+function failed(ctx) {
+  util.error(`internal error (request ${requestId(ctx)})`, 'InternalError');
+}
+
+function requestId(ctx) {
+  return ctx.request.headers['x-amzn-requestid'];
 }

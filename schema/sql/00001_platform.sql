@@ -4,8 +4,6 @@
 -- agentplatform_ledger appends to the audit chain · agentplatform_reader reads the audit log · agentplatform_lookup owns the few
 -- functions that answer "whose is this?" across tenants. None has BYPASSRLS; deployment gives LOGIN and a credential to app, ledger and reader.
 
--- +goose Up
--- +goose StatementBegin
 do $$
 declare r text;
 begin
@@ -21,7 +19,6 @@ begin
     execute format('grant agentplatform_owner, agentplatform_lookup to %I', current_user);
   end if;
 end $$;
--- +goose StatementEnd
 
 set local role agentplatform_owner;
 
@@ -31,14 +28,12 @@ create function current_tenant() returns uuid
   return nullif(current_setting('app.tenant_id', true), '')::uuid;
 
 -- Puts a table with a tenant_id under row-level security: only rows of the transaction's tenant exist, also for the owner.
--- +goose StatementBegin
 create function protect_tenant(t regclass) returns void language plpgsql as $$
 begin
   execute format('alter table %s enable row level security', t);
   execute format('alter table %s force row level security', t);
   execute format('create policy tenant on %s using (tenant_id = current_tenant()) with check (tenant_id = current_tenant())', t);
 end $$;
--- +goose StatementEnd
 revoke execute on function protect_tenant(regclass) from public;
 
 -- Closed sets of words are domains, not CHECK constraints of tables: PostgreSQL reads a table's constraints anew for every statement that
@@ -246,7 +241,6 @@ create table turn_steps (
 select protect_tenant('turn_steps');
 
 -- Stops the transaction of an attempt that no longer holds its turn: part of whatever an attempt writes.
--- +goose StatementBegin
 create function hold_turn(turn uuid, lease uuid) returns void language plpgsql as $$
 begin
   perform from thread_turns where id = turn and lease_id = lease and status = 'running' for no key update;
@@ -254,7 +248,6 @@ begin
     raise exception 'turn % is held by another attempt', turn using errcode = 'APL01';
   end if;
 end $$;
--- +goose StatementEnd
 
 -- What a retried call with the same clientToken is answered.
 create table client_tokens (
@@ -325,17 +318,14 @@ create policy lookup on notifications for select to agentplatform_lookup using (
 reset role;
 set local role agentplatform_lookup;
 
--- +goose StatementBegin
 create function lookup_user(address text) returns table (tenant_id uuid, tenant_slug text, user_id uuid, role text)
   language sql stable security definer set search_path = public
   begin atomic
     select u.tenant_id, t.slug, u.id, u.role from users u join tenants t on t.id = u.tenant_id
     where lower(u.email) = lower(address) and u.status = 'active';
   end;
--- +goose StatementEnd
 
 -- Turns that nobody works on although they could be: queued in an idle thread and not dispatched, or running with a lease that ran out.
--- +goose StatementBegin
 create function lookup_due_turns(most integer) returns table (tenant_id uuid, turn_id uuid)
   language sql stable security definer set search_path = public
   begin atomic
@@ -345,15 +335,12 @@ create function lookup_due_turns(most integer) returns table (tenant_id uuid, tu
         where r.tenant_id = t.tenant_id and r.thread_uuid = t.thread_uuid and r.status = 'running'))
     order by t.lease_until limit most;
   end;
--- +goose StatementEnd
 
--- +goose StatementBegin
 create function lookup_stale_notifications(age interval, most integer) returns table (tenant_id uuid, notification_id uuid)
   language sql stable security definer set search_path = public
   begin atomic
     select n.tenant_id, n.id from notifications n where n.created_at < now() - age order by n.id limit most;
   end;
--- +goose StatementEnd
 
 revoke execute on function lookup_user(text), lookup_due_turns(integer), lookup_stale_notifications(interval, integer) from public;
 grant execute on function lookup_user(text), lookup_due_turns(integer), lookup_stale_notifications(interval, integer) to agentplatform_app;

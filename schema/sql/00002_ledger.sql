@@ -4,7 +4,6 @@
 -- the chain and keeps heads and anchors · the reader reads. Chain rows are never changed: neither by grants nor, for whoever has more than
 -- those (the owner), by triggers.
 
--- +goose Up
 set local role agentplatform_owner;
 
 -- ---- What the audited acts write
@@ -70,12 +69,10 @@ grant insert (tenant_id, event_id, envelope, mac, body_hash), select (tenant_id,
 grant select, update (envelope, state, drained_at, reason) on audit_outbox to agentplatform_ledger;
 grant select (tenant_id, event_id, position, mac, state, created_at, drained_at, reason) on audit_outbox to agentplatform_reader;
 
--- +goose StatementBegin
 create function refuse_change() returns trigger language plpgsql as $$
 begin
   raise exception '% is append-only', tg_table_name using errcode = 'insufficient_privilege';
 end $$;
--- +goose StatementEnd
 -- A row stays when its event is in the chain: an event id is taken for ever.
 create trigger kept before delete or truncate on audit_outbox for each statement execute function refuse_change();
 
@@ -148,7 +145,6 @@ create table audit_anchors (
   witnessed     boolean,
   anchored_at   timestamptz
 );
--- +goose StatementBegin
 create function refuse_reopening() returns trigger language plpgsql as $$
 begin
   if old.anchored_at is not null or (old.number, old.seconds, old.window_from, old.window_to, old.recorded_at) is distinct from
@@ -157,7 +153,6 @@ begin
   end if;
   return new;
 end $$;
--- +goose StatementEnd
 create trigger final before update on audit_anchors for each row execute function refuse_reopening();
 create trigger append_only before delete or truncate on audit_anchors for each statement execute function refuse_change();
 
@@ -224,22 +219,18 @@ grant create on schema public to agentplatform_lookup;
 set local role agentplatform_lookup;
 
 -- How many exports an operator asked for in the last hour, in whatever tenant.
--- +goose StatementBegin
 create function lookup_recent_exports(operator text) returns bigint
   language sql volatile security definer set search_path = public
   begin atomic
     select count(*) from export_jobs where requested_by = lower(operator) and requested_at > clock_timestamp() - interval '1 hour';
   end;
--- +goose StatementEnd
 
 -- Whose address this is, also that of a user who may not sign in: what a refused sign-in is recorded under.
--- +goose StatementBegin
 create function lookup_address(address text) returns table (tenant_id uuid, user_id uuid)
   language sql stable security definer set search_path = public
   begin atomic
     select u.tenant_id, u.id from users u where lower(u.email) = lower(address);
   end;
--- +goose StatementEnd
 revoke execute on function lookup_recent_exports(text), lookup_address(text) from public;
 grant execute on function lookup_recent_exports(text), lookup_address(text) to agentplatform_app;
 

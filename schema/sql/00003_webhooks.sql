@@ -3,7 +3,6 @@
 -- A run is a turn that a webhook started: a row of thread_turns with webhook_id and the body that came with the call. One whose target could
 -- not be started has no thread.
 
--- +goose Up
 set local role agentplatform_owner;
 
 create domain webhook_target as text check (value in ('agent', 'routine', 'task'));
@@ -69,21 +68,17 @@ grant create on schema public to agentplatform_lookup;
 set local role agentplatform_lookup;
 
 -- What is checked before a call belongs to a tenant.
--- +goose StatementBegin
 create function lookup_webhook(webhook uuid) returns table (tenant_id uuid, token_hash bytea, enabled boolean, rate_limit integer)
   language sql stable security definer set search_path = public
   begin atomic
     select w.tenant_id, w.token_hash, w.enabled, w.rate_limit from webhooks w where w.id = webhook;
   end;
--- +goose StatementEnd
 
--- +goose StatementBegin
 create function lookup_expired_webhook_keys(age interval) returns table (tenant_id uuid)
   language sql stable security definer set search_path = public
   begin atomic
     select distinct k.tenant_id from webhook_keys k where k.created_at < clock_timestamp() - age;
   end;
--- +goose StatementEnd
 
 revoke execute on function lookup_webhook(uuid), lookup_expired_webhook_keys(interval) from public;
 grant execute on function lookup_webhook(uuid), lookup_expired_webhook_keys(interval) to agentplatform_app;

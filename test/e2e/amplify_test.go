@@ -89,7 +89,7 @@ func TestAmplify(t *testing.T) {
 			order = append(order, member(line, "event.status"))
 		}
 		require.Empty(t, member(line, "error"), string(line))
-	}, "TOKEN="+signedIn.AccessToken, "ID_TOKEN="+signedIn.IdToken, "THREAD_ID="+thread, "AGENT_ID="+agent, "BODY=Hello! Who are you?", "TIMEOUT_MS=40000")
+	}, "TOKEN="+signedIn.AccessToken, "ID_TOKEN="+signedIn.IdToken, "THREAD_ID="+thread, "AGENT_ID="+agent, "BODY=/slow 10\nHello! Who are you?", "TIMEOUT_MS=40000")
 	require.Zero(t, code)
 	require.Greater(t, len(chunks), 1, "the reply streams")
 	require.Equal(t, reply, strings.Join(chunks, ""))

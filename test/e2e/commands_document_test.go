@@ -11,13 +11,15 @@ import (
 //	```sh        holds commands that must succeed, one after the other;
 //	```console   holds `$ command` lines, each followed by what it prints; … stands for anything, alone on a line for any lines;
 //
-// and both are run by TestCommands, unless the line before the fence is <!-- not run: reason -->. A command goes on in the next line behind
-// a backslash. All documents share a shell, README.md's blocks first, which starts at the root of the tree: variables and functions stay.
+// and both are run by TestCommands, unless the line before the fence is <!-- not run: reason -->, or <!-- needs: account, docker, sam --> with what
+// is not on every machine: then what the commands name is looked at (see look), and the test's log lists them. A command goes on in the next line
+// behind a backslash. All documents share a shell, README.md's blocks first, which starts at the root of the tree: variables and functions stay.
 // 127.0.0.1:8787 and :8788 are the running platform's ports, wherever it really listens. `make run` as the last line of a block starts it,
 // for all documents; `make test` and `make test-long` are not run again, for they run this.
 type block struct {
 	line  int    // of the fence
 	skip  string // why it is not run
+	needs []string
 	steps []step
 }
 
@@ -32,6 +34,9 @@ type step struct {
 var (
 	fence  = regexp.MustCompile("^( *)(```+)([A-Za-z-]*) *$")
 	notRun = regexp.MustCompile(`^<!-- not run: *(.*?) *-->$`)
+	needs  = regexp.MustCompile(`^<!-- needs: *(.*?) *-->$`)
+	// things are what commands may need that is not on every machine: an AWS account, a Docker engine, the AWS SAM CLI.
+	things = map[string]bool{"account": true, "docker": true, "sam": true}
 	// shells are the languages that would look runnable to readers and are not sh or console.
 	shells = map[string]bool{"bash": true, "shell": true, "zsh": true, "shell-session": true, "shellsession": true, "terminal": true, "bat": true}
 )
@@ -42,8 +47,10 @@ func parseDocument(text string) (blocks []block, err error) {
 	for i := 0; i < len(lines); i++ {
 		open := fence.FindStringSubmatch(lines[i])
 		if open == nil {
-			if m := notRun.FindStringSubmatch(strings.TrimSpace(lines[i])); m != nil && (i+1 == len(lines) || !fence.MatchString(lines[i+1])) {
-				return nil, fmt.Errorf("line %d: `not run` is not before a block", i+1)
+			for what, marker := range map[string]*regexp.Regexp{"not run": notRun, "needs": needs} {
+				if marker.MatchString(strings.TrimSpace(lines[i])) && (i+1 == len(lines) || !fence.MatchString(lines[i+1])) {
+					return nil, fmt.Errorf("line %d: `%s` is not before a block", i+1, what)
+				}
 			}
 			continue
 		}
@@ -52,6 +59,14 @@ func parseDocument(text string) (blocks []block, err error) {
 			if m := notRun.FindStringSubmatch(strings.TrimSpace(lines[i-1])); m != nil {
 				if b.skip = m[1]; b.skip == "" {
 					return nil, fmt.Errorf("line %d: `not run` without a reason", i)
+				}
+			}
+			if m := needs.FindStringSubmatch(strings.TrimSpace(lines[i-1])); m != nil {
+				for _, thing := range strings.Split(m[1], ",") {
+					if thing = strings.TrimSpace(thing); !things[thing] {
+						return nil, fmt.Errorf("line %d: needs %q: it is account, docker or sam, comma-separated", i, thing)
+					}
+					b.needs = append(b.needs, thing)
 				}
 			}
 		}

@@ -30,6 +30,7 @@ type runner struct {
 	platform  *process // nil until a document starts it
 	command   string   // that started it
 	sh        *shell   // nil until a document needs it
+	unrun     []unrun
 }
 
 // local puts the platform's real ports into a text of a document.
@@ -46,6 +47,15 @@ func (r *runner) document(name, text string) error {
 	}
 	for _, b := range blocks {
 		if b.skip != "" {
+			continue
+		}
+		if len(b.needs) > 0 {
+			for _, s := range b.steps {
+				if err := r.look(s.command); err != nil {
+					return fmt.Errorf("%s:%d: %w\n  $ %s", name, s.line, err, strings.ReplaceAll(s.command, "\n", "\n  "))
+				}
+				r.unrun = append(r.unrun, unrun{fmt.Sprintf("%s:%d", name, s.line), b.needs, s.command})
+			}
 			continue
 		}
 		for _, s := range b.steps {

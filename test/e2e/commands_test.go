@@ -15,14 +15,14 @@ import (
 // insideVariable tells the tests that a document runs them.
 const insideVariable = "AGENTPLATFORM_TEST_COMMANDS"
 
-// TestCommands runs every command of README.md and docs/*.md, as `type block` says, in a fresh copy of the tree and against the platform
+// TestCommands runs every command of README.md, infra/README.md and docs, as `type block` says, in a fresh copy of the tree and against the platform
 // that the README's own command started.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	require.Empty(t, os.Getenv(insideVariable), "a document runs the tests that run it: put <!-- not run: … --> before that block")
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
-	names := []string{filepath.Join(root, "README.md")}
+	names := []string{filepath.Join(root, "README.md"), filepath.Join(root, "infra", "README.md")}
 	for _, folder := range []string{"docs", filepath.Join("docs", "design")} {
 		found, err := filepath.Glob(filepath.Join(root, folder, "*.md"))
 		require.NoError(t, err)
@@ -39,6 +39,7 @@ func TestCommands(t *testing.T) {
 	}
 	require.NotNil(t, r.platform, "README.md starts the platform by `make run`")
 	require.Contains(t, r.close(), "stopping …", "Ctrl-C")
+	t.Log(listed(r.unrun))
 }
 
 // newRunner is a runner with an empty tree.
@@ -96,6 +97,8 @@ func TestCommandsRunner(t *testing.T) {
 	text, err := os.ReadFile("testdata/commands/README.md")
 	require.NoError(t, err)
 	require.NoError(t, r.document("README.md", string(text)))
+	require.Len(t, r.unrun, 1)
+	require.Contains(t, listed(r.unrun), "1 documented commands were not run, but looked at:\n1 need docker, sam\n  README.md:")
 	require.Contains(t, r.close(), "stopping")
 }
 
@@ -116,6 +119,10 @@ func TestCommandsRunnerRefuses(t *testing.T) {
 		{"a console block without a prompt", console("echo one"), "line 2: a console block begins with"},
 		{"a language that is not run", "```bash\ntrue\n```\n", "line 1: write sh or console for bash"},
 		{"no reason", "<!-- not run: -->\n```sh\ntrue\n```\n", "without a reason"},
+		{"an unknown need", "<!-- needs: account, luck -->\n```sh\ntrue\n```\n", `line 1: needs "luck": it is account, docker or sam`},
+		{"no need", "<!-- needs: -->\n```sh\ntrue\n```\n", `line 1: needs ""`},
+		{"needs, and no block", "<!-- needs: sam -->\n\n```sh\ntrue\n```\n", "line 1: `needs` is not before a block"},
+		{"needs, and no shell's grammar", "<!-- needs: account -->\n```sh\nif true; then\n```\n", "README.md:3: it is not what bash reads"},
 		{"not run, and no block", "<!-- not run: because -->\n\n```sh\ntrue\n```\n", "line 1: `not run` is not before a block"},
 		{"no end", "```sh\ntrue\n", "line 1: the block has no end"},
 		{"an empty block", "```sh\n\n```\n", "line 1: an empty block"},

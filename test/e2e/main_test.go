@@ -21,6 +21,14 @@ import (
 // The platform and the verifier, built by TestMain.
 var binary, verifier string
 
+// functionsVariable names a folder of the functions' binaries, for platforms that run the functions as AWS does: each in processes of its own. Empty: in
+// the platform's process.
+const functionsVariable = "AGENTPLATFORM_TEST_FUNCTIONS"
+
+var functions = os.Getenv(functionsVariable)
+
+const startsTitle = "from the start of a function's process to the first invoke it asks for:"
+
 func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
@@ -41,6 +49,9 @@ func run(m *testing.M) (code int) {
 	}
 	code = m.Run()
 	if p := shared.platform; p != nil {
+		if functions != "" {
+			fmt.Printf("\n%s\n%s", startsTitle, p.functionStarts())
+		}
 		if exit := p.stop(); exit != 0 && code == 0 {
 			fmt.Fprintln(os.Stderr, "the shared platform ended with exit code", exit)
 			code = 1

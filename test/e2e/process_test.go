@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"regexp"
@@ -92,7 +93,7 @@ func environment(dir string, settings ...string) []string {
 		name, _, _ := strings.Cut(v, "=")
 		switch name {
 		case "DATA_DIR", "PORT", "TLS_PORT", "LOCAL_PASSWORD", "DATABASE_URL", "MODEL", "MODEL_ID", "LOG_LEVEL", "SERVICE_PLATFORM_OPERATOR_EMAILS",
-			"AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "GOCOVERDIR", "ANCHOR_INTERVAL", "ANCHOR_WITNESS_URL", "ANCHOR_WITNESS_KEY":
+			"AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "GOCOVERDIR", "ANCHOR_INTERVAL", "ANCHOR_WITNESS_URL", "ANCHOR_WITNESS_KEY", "AGENT_RUNTIMES", functionsVariable:
 		default:
 			env = append(env, v)
 		}
@@ -102,6 +103,9 @@ func environment(dir string, settings ...string) []string {
 
 // command is the platform's, not yet started.
 func command(dir string, settings []string, args ...string) *exec.Cmd {
+	if functions != "" {
+		args = append([]string{"-functions", functions}, args...)
+	}
 	cmd := exec.Command(binary, args...)
 	cmd.Env = environment(dir, settings...)
 	return cmd
@@ -161,6 +165,20 @@ func startOn(t testing.TB, dir string, settings ...string) *platform {
 		}
 	})
 	return p
+}
+
+// functionStarts is the platform's table of how long its functions took to start.
+func (p *platform) functionStarts() string {
+	res, err := plainClient.Get(p.Outputs.APIURL + "/local/functions")
+	if err != nil {
+		return err.Error()
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }
 
 // stop is Ctrl-C; it gives the exit code.

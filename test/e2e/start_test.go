@@ -103,6 +103,14 @@ func TestDataDirCannotBeUsed(t *testing.T) {
 	}
 }
 
+// TestNoBinaries: a folder that does not hold the functions is refused before anything starts.
+func TestNoBinaries(t *testing.T) {
+	t.Parallel()
+	cmd := command(dataDir(t), nil)
+	cmd.Args = append(cmd.Args, "-functions", t.TempDir())
+	refused(t, cmd, `the function list-agents has no program at .*/list-agents; build the functions for this machine, or name another folder$`)
+}
+
 // TestDamagedData: each damage is named, with what to do about it; and the platform that could not start has not made it worse.
 func TestDamagedData(t *testing.T) {
 	t.Parallel()

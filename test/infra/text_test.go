@@ -2,6 +2,7 @@ package infra_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -72,6 +73,9 @@ func TestVersions(t *testing.T) {
 	t.Parallel()
 	folders, versions := map[string]bool{}, 0
 	for name, text := range files(t, ".tf") {
+		if strings.Contains(name, "/tests/") {
+			continue // run by terraform test alone
+		}
 		folders[filepath.Dir(name)] = true
 		if filepath.Base(name) == "versions.tf" {
 			versions++
@@ -84,4 +88,18 @@ func TestVersions(t *testing.T) {
 		assert.NotRegexp(t, `(?m)^data "aws_`, text, "infra/%s: a plan asks AWS for nothing; what it would ask is a variable", name)
 	}
 	require.Equal(t, len(folders), versions, "each folder has its versions.tf")
+}
+
+// cfn-lint knows the resources that CloudFormation has and their properties; it comes with moto's server.
+func TestCloudFormationTemplates(t *testing.T) {
+	t.Parallel()
+	var templates []string
+	for _, pattern := range []string{"*/*.yaml", "*/*.cfn.json"} {
+		found, err := filepath.Glob(filepath.Join(root, "infra", pattern))
+		require.NoError(t, err)
+		templates = append(templates, found...)
+	}
+	require.GreaterOrEqual(t, len(templates), 3)
+	out, err := exec.Command("cfn-lint", templates...).CombinedOutput()
+	require.NoError(t, err, "cfn-lint, which pip install 'moto[server]==5.2.1' brings along, says of %s:\n%s", templates, out)
 }

@@ -14,7 +14,7 @@ import (
 // tops are the names a path in a document can begin with. A name that is made (dist, .local) is not promised to be there.
 var tops = map[string]bool{
 	"functions": true, "pkg": true, "schema": true, "infra": true, "cmd": true, "test": true, "docs": true, ".ci": true,
-	"Makefile": true, "LICENSE": true, "README.md": true, "CONTRIBUTING.md": true, "go.mod": true, "go.sum": true,
+	"Makefile": true, "LICENSE": true, "README.md": true, "CONTRIBUTING.md": true, "go.mod": true, "go.sum": true, "samconfig.toml": true,
 }
 
 var (

@@ -14,9 +14,9 @@ import (
 const (
 	words        = "schema pkg/fault pkg/ident pkg/manifest pkg/tenant pkg/page pkg/text"
 	evidence     = "pkg/audit pkg/audit/canonical pkg/audit/merkle pkg/audit/anchor" // the audit log's bytes, without any technology
-	technologies = "pkg/postgres pkg/model pkg/object pkg/publish pkg/invoke pkg/identity pkg/sign"
+	technologies = "pkg/postgres pkg/model pkg/object pkg/publish pkg/invoke pkg/identity pkg/secret pkg/sign pkg/agentcore"
 	notes        = "pkg/clienttoken pkg/notify pkg/audit pkg/audit/outbox" // rows that every noun writes in its transaction
-	nouns        = "pkg/agent pkg/thread pkg/tool pkg/turn pkg/webhook pkg/space pkg/user"
+	nouns        = "pkg/agent pkg/thread pkg/tool pkg/turn pkg/webhook pkg/schedule pkg/space pkg/user"
 	log          = "pkg/audit/trail pkg/audit/export pkg/audit/ledger pkg/audit/proof" // who writes the audit log, and who reads it
 
 	forTests = "!pkg/postgres/pgtest !pkg/handler/handlertest !pkg/handler/openapitest !pkg/audit/witness/witnesstest !pkg/audit/trail/trailtest !pkg/audit/verify/verifytest" // as what takes them out
@@ -35,17 +35,17 @@ var mayImport = []struct{ who, project, outside string }{
 	{"schema pkg/fault pkg/ident pkg/manifest", "", ""},
 	{"pkg/tenant pkg/page pkg/text", "pkg/fault", ""},
 
-	// Technologies: their SDK and words; never each other, never a noun.
+	// Technologies: words; never each other, never a noun. Their SDKs are in pkg/cloud, so that a function links those that it needs; all object
+	// storage speaks S3, so that one is in pkg/object.
 	{"pkg/postgres", words, pgx},
 	{"pkg/postgres/embedded", "", pgx + " " + group},
-	{"pkg/postgres/migrate", "", pgx + " github.com/pressly/goose/v3/..."},
+	{"pkg/postgres/migrate", "pkg/postgres", pgx},
 	{"pkg/postgres/pgtest", words + " pkg/postgres pkg/postgres/*", pgx},
-	{"pkg/model", words, aws + " " + retry},
+	{"pkg/model", words, retry},
 	{"pkg/object", words, aws},
-	{"pkg/publish", words, aws + " " + retry},
-	{"pkg/invoke", words, aws},
-	{"pkg/identity", words, aws + " github.com/golang-jwt/jwt/v5/... github.com/MicahParks/..."},
-	{"pkg/sign", words, aws},
+	{"pkg/publish pkg/invoke pkg/secret pkg/sign", words, ""},
+	{"pkg/identity", words, "github.com/golang-jwt/jwt/v5/... github.com/MicahParks/..."},
+	{"pkg/agentcore", "", ""},
 
 	// The audit log: its bytes; the one way in; who writes it and who reads it. The verifier trusts nobody, so it imports no writer.
 	{"pkg/audit/canonical pkg/audit/merkle", "", ""},
@@ -69,6 +69,7 @@ var mayImport = []struct{ who, project, outside string }{
 	{"pkg/tool", words + " " + technologies + " " + notes + " pkg/agent pkg/thread", pgx},
 	{"pkg/turn", words + " " + technologies + " " + notes + " pkg/agent pkg/thread pkg/tool", pgx + " " + group},
 	{"pkg/webhook", words + " " + technologies + " " + notes + " pkg/agent pkg/thread pkg/turn", pgx},
+	{"pkg/schedule", words + " " + technologies + " " + notes + " pkg/agent pkg/thread pkg/turn", pgx},
 	{"pkg/space", words + " " + technologies + " " + notes + " pkg/agent", pgx},
 	{"pkg/user", words + " " + technologies + " " + notes + " pkg/agent pkg/space", pgx},
 
@@ -76,20 +77,23 @@ var mayImport = []struct{ who, project, outside string }{
 	{"pkg/gateway/...", "pkg/fault pkg/manifest pkg/tenant pkg/handler pkg/gateway/internal/...", lambda + " github.com/vektah/gqlparser/v2/..."},
 	{"pkg/handler", words + " " + technologies + " pkg/audit/outbox", lambda},
 	{"pkg/cloud", words + " " + technologies + " pkg/handler", aws + " github.com/caarlos0/env/v11/..."},
+	{"pkg/cloud/*", words + " " + technologies + " pkg/cloud pkg/handler", aws + " " + retry},
 	{"pkg/handler/openapitest", "schema", "github.com/pb33f/..."},
 	{"pkg/handler/handlertest", words + " " + technologies + " pkg/audit pkg/audit/outbox pkg/gateway pkg/handler pkg/handler/openapitest pkg/postgres/pgtest",
 		lambda + " github.com/stretchr/testify/..."},
+	{"pkg/runtime", words + " " + technologies + " pkg/handler pkg/turn", ""},
 	{"pkg/launch", "pkg/cloud pkg/handler pkg/manifest schema", lambda + " github.com/aws/aws-xray-sdk-go/v2/..."},
 
 	// Functions: a noun's package, its mains, the table, and the one function that is made of the others.
 	{"functions", "functions/* pkg/handler", ""},
 	{"functions/graphql", words + " pkg/gateway pkg/handler", lambda},
-	{"functions/graphql/graphql", "functions functions/graphql pkg/cloud pkg/handler pkg/launch pkg/manifest", lambda},
+	{"functions/graphql/graphql", "functions functions/graphql pkg/cloud pkg/cloud/* pkg/handler pkg/launch pkg/manifest", lambda},
+	{"functions/deployment", words + " " + technologies + " " + notes + " " + nouns + " pkg/handler pkg/postgres/migrate", lambda + " " + pgx},
 	{"functions/*", words + " " + technologies + " " + notes + " " + nouns + " " + log + " " + evidence + " pkg/handler", lambda + " " + pgx},
-	{"functions/*/*", "functions/* pkg/cloud pkg/launch", ""}, // its own noun only: TestAMainOnlyNamesItsFunction
+	{"functions/*/*", "functions/* pkg/cloud pkg/cloud/* pkg/launch", ""}, // its own noun only: TestAMainOnlyNamesItsFunction
 
 	// The one-machine cloud takes the table as a value, so that it does not import it.
-	{"pkg/local", "schema pkg/... !pkg/launch !pkg/cloud " + forTests, "..."},
+	{"pkg/local", "schema pkg/... !pkg/launch !pkg/cloud/... pkg/cloud/bedrock " + forTests, "..."},
 	{"pkg/local/*", words + " " + technologies + " pkg/gateway pkg/handler", "..."},
 
 	// Commands put everything together, and nobody imports them.

@@ -3,7 +3,7 @@
 //
 // The promises in one breath: every function is one manifest row, one folder, one table entry and one constructor that uses exactly
 // what its row declares (manifest_test.go). Every field of the schema is answered by exactly one place (schema_test.go), and every route of
-// the REST API is an operation of its contract (openapi_test.go). Every package imports only what lies below it (imports_test.go), and
+// the REST API is an operation of its contract (openapi_test.go). Every function in a state machine is a row that says so (workflow_test.go). Every package imports only what lies below it (imports_test.go), and
 // functions link nothing that makes them large (linked_test.go). Documents and migrations stay true (documents_test.go, code_test.go).
 package layout_test
 
@@ -31,7 +31,7 @@ const (
 )
 
 // made are folders that hold nothing which belongs to the repository.
-var made = map[string]bool{".git": true, ".local": true, "dist": true, "node_modules": true}
+var made = map[string]bool{".git": true, ".local": true, "dist": true, "node_modules": true, ".terraform": true, ".aws-sam": true, ".aws-sam-iacs": true}
 
 // files are the repository's files, by path from its root.
 var files = sync.OnceValues(func() (found []string, err error) {

@@ -20,13 +20,20 @@ import (
 // Folder is test/e2e with node_modules in it. A script there, or started with it as working directory, can import the packages.
 func Folder(t testing.TB) string {
 	t.Helper()
+	_, self, _, ok := runtime.Caller(0)
+	require.True(t, ok)
+	folder := filepath.Join(filepath.Dir(self), "..", "e2e")
+	Install(t, folder)
+	return folder
+}
+
+// Install is Folder for another folder with a package-lock.json of its own.
+func Install(t testing.TB, folder string) {
+	t.Helper()
 	for _, program := range []string{"node", "npm"} {
 		_, err := exec.LookPath(program)
 		require.NoError(t, err, "this test needs Node.js 20 or later: %s is not on the PATH", program)
 	}
-	_, self, _, ok := runtime.Caller(0)
-	require.True(t, ok)
-	folder := filepath.Join(filepath.Dir(self), "..", "e2e")
 	locked, err := os.ReadFile(filepath.Join(folder, "package-lock.json"))
 	require.NoError(t, err)
 	sum := sha256.Sum256(locked)
@@ -38,12 +45,11 @@ func Folder(t testing.TB) string {
 	defer lock.Close()
 	require.NoError(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
 	if got, err := os.ReadFile(stamp); err == nil && string(got) == want {
-		return folder
+		return
 	}
 	install := exec.Command("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
 	install.Dir = folder
 	output, err := install.CombinedOutput()
-	require.NoError(t, err, "npm ci in test/e2e: %s", output)
+	require.NoError(t, err, "npm ci in %s: %s", folder, output)
 	require.NoError(t, os.WriteFile(stamp, []byte(want), 0o644))
-	return folder
 }

@@ -3,9 +3,11 @@ package main
 import (
 	"github.com/agentplatform/agentplatform/functions/ledger"
 	"github.com/agentplatform/agentplatform/pkg/cloud"
+	"github.com/agentplatform/agentplatform/pkg/cloud/kms"
+	"github.com/agentplatform/agentplatform/pkg/cloud/s3"
 	"github.com/agentplatform/agentplatform/pkg/launch"
 )
 
 func main() {
-	launch.Lambda("publish-anchor", ledger.PublishAnchor, cloud.Ledger, cloud.Sign, cloud.Objects)
+	launch.Lambda("publish-anchor", ledger.PublishAnchor, cloud.Ledger, kms.Sign, s3.Objects)
 }

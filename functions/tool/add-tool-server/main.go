@@ -3,7 +3,11 @@ package main
 import (
 	"github.com/agentplatform/agentplatform/functions/tool"
 	"github.com/agentplatform/agentplatform/pkg/cloud"
+	"github.com/agentplatform/agentplatform/pkg/cloud/awslambda"
+	"github.com/agentplatform/agentplatform/pkg/cloud/secretsmanager"
 	"github.com/agentplatform/agentplatform/pkg/launch"
 )
 
-func main() { launch.Lambda("add-tool-server", tool.AddToolServer, cloud.DB, cloud.Invoke) }
+func main() {
+	launch.Lambda("add-tool-server", tool.AddToolServer, cloud.DB, awslambda.Invoke, secretsmanager.Secrets)
+}

@@ -3,9 +3,13 @@ package main
 import (
 	"github.com/agentplatform/agentplatform/functions/turn"
 	"github.com/agentplatform/agentplatform/pkg/cloud"
+	"github.com/agentplatform/agentplatform/pkg/cloud/agentcore"
+	"github.com/agentplatform/agentplatform/pkg/cloud/appsync"
+	"github.com/agentplatform/agentplatform/pkg/cloud/awslambda"
+	"github.com/agentplatform/agentplatform/pkg/cloud/bedrock"
 	"github.com/agentplatform/agentplatform/pkg/launch"
 )
 
 func main() {
-	launch.Lambda("dispatch-turn", turn.DispatchTurn, cloud.DB, cloud.Model, cloud.Publish, cloud.Invoke)
+	launch.Lambda("dispatch-turn", turn.DispatchTurn, cloud.DB, bedrock.Model, appsync.Publish, awslambda.Invoke, agentcore.Runtimes)
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"github.com/agentplatform/agentplatform/functions/turn"
 	"github.com/agentplatform/agentplatform/pkg/cloud"
+	"github.com/agentplatform/agentplatform/pkg/cloud/appsync"
+	"github.com/agentplatform/agentplatform/pkg/cloud/awslambda"
 	"github.com/agentplatform/agentplatform/pkg/launch"
 )
 
-func main() { launch.Lambda("reap-turns", turn.ReapTurns, cloud.DB, cloud.Publish, cloud.Invoke) }
+func main() { launch.Lambda("reap-turns", turn.ReapTurns, cloud.DB, appsync.Publish, awslambda.Invoke) }

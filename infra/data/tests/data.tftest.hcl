@@ -37,7 +37,7 @@ run "aurora" {
     error_message = "The ledger's rds-db:connect names something else."
   }
   assert {
-    condition     = toset(keys(output.buckets)) == toset(["skills", "knowledge", "exports", "assets", "audit"]) && output.buckets["audit"].name == "agentplatform-dev-audit-123456789012"
+    condition     = toset(keys(output.buckets)) == toset(["skills", "knowledge", "exports", "assets", "functions", "audit"]) && output.buckets["audit"].name == "agentplatform-dev-audit-123456789012"
     error_message = "There is a bucket for each purpose, <name>-<stage>-<purpose>-<account>."
   }
   assert {
@@ -47,6 +47,18 @@ run "aurora" {
   assert {
     condition     = alltrue([for name, value in output.data : value != null])
     error_message = "The tier app would read a null."
+  }
+  assert {
+    condition = aws_rds_cluster.this[0].enable_http_endpoint && output.data.knowledge == {
+      cluster_arn   = aws_rds_cluster.this[0].arn
+      database_name = "agentplatform"
+      secret = {
+        name    = "agentplatform-dev/database/knowledge"
+        arn     = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:agentplatform-dev/database/knowledge-AbCdEf"
+        key_arn = "arn:aws:kms:eu-central-1:123456789012:key/database"
+      }
+    }
+    error_message = "Bedrock cannot reach the database, or not by the secret's own ARN."
   }
 }
 
@@ -64,6 +76,10 @@ run "rds" {
     error_message = "rds-postgres is one server."
   }
   assert {
+    condition     = output.data.knowledge == null && length(aws_cloudformation_stack.knowledge) == 0
+    error_message = "Bedrock reaches no database but Aurora: there is no managed knowledge base."
+  }
+  assert {
     condition     = output.database_connect_arns["app"] == "arn:aws:rds-db:eu-central-1:123456789012:dbuser:db-MOCK/agentplatform_app" && output.database_id == "agentplatform-dev"
     error_message = "rds-db:connect names something else."
   }
@@ -78,6 +94,34 @@ run "rds" {
   assert {
     condition     = output.verifier_role_arn != ""
     error_message = "An auditor is named, so there is a role for it."
+  }
+}
+
+run "behind_a_proxy" {
+  variables {
+    database_proxy      = true
+    verifier_principals = ["arn:aws:iam::210987654321:role/auditor"]
+  }
+
+  assert {
+    condition     = output.data.database_urls["app"] == "postgres://agentplatform_app@agentplatform-dev.proxy-mock.eu-central-1.rds.amazonaws.com:5432/agentplatform?sslmode=verify-full"
+    error_message = "Functions connect to the proxy."
+  }
+  assert {
+    condition     = output.data.database_connect_arns["app"] == "arn:aws:rds-db:eu-central-1:123456789012:dbuser:prx-mock/agentplatform_app"
+    error_message = "Functions may connect to the proxy, and to nothing behind it."
+  }
+  assert {
+    condition     = jsondecode(aws_iam_role_policy.proxy[0].policy).Statement[0].Resource[0] == "arn:aws:rds-db:eu-central-1:123456789012:dbuser:cluster-MOCK/agentplatform_app"
+    error_message = "The proxy may connect as the functions' roles."
+  }
+  assert {
+    condition     = aws_vpc_security_group_ingress_rule.proxy[0].referenced_security_group_id == "sg-database" && aws_vpc_security_group_egress_rule.proxy[0].from_port == 5432
+    error_message = "Nothing reaches the database from the proxy."
+  }
+  assert {
+    condition     = strcontains(aws_iam_role_policy.verifier[0].policy, "dbuser:cluster-MOCK/agentplatform_reader")
+    error_message = "The verifier goes to the database itself."
   }
 }
 

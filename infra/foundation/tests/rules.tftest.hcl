@@ -85,7 +85,7 @@ run "refused_3" {
 
   variables {
     name                = "my-aws"
-    stage               = "a-stage-of-20-letters"
+    stage               = "astagewith20letters0"
     region              = "Frankfurt"
     account_id          = "1234-5678-9012"
     vpc_cidr            = "8.8.0.0/16"

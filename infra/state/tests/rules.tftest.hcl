@@ -47,7 +47,7 @@ run "refused_3" {
 
   variables {
     name       = "my-aws"
-    stage      = "a-stage-of-20-letters"
+    stage      = "astagewith20letters0"
     region     = "Frankfurt"
     account_id = "1234-5678-9012"
   }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/agentplatform/agentplatform/pkg/cloud/bedrock"
 	"github.com/agentplatform/agentplatform/pkg/local/offline"
 	"github.com/agentplatform/agentplatform/pkg/model"
 )
@@ -14,7 +15,7 @@ import (
 func BenchmarkConverse(b *testing.B) {
 	server := httptest.NewServer(offline.New(offline.Config{}))
 	defer server.Close()
-	client, err := model.NewBedrock(model.BedrockConfig{Region: "us-east-1", Endpoint: server.URL})
+	client, err := bedrock.New(bedrock.Config{Region: "us-east-1", Endpoint: server.URL})
 	require.NoError(b, err)
 	defer client.Close()
 	for name, text := range map[string]string{"one-word": "/say ok", "greeting": "Hello there, can you help me?"} {

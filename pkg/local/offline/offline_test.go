@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/agentplatform/agentplatform/pkg/cloud/bedrock"
 	"github.com/agentplatform/agentplatform/pkg/local/offline"
 	"github.com/agentplatform/agentplatform/pkg/model"
 )
@@ -18,10 +19,10 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // serve starts an offline model and gives the real SDK client for it.
-func serve(t testing.TB, c offline.Config) (*model.Bedrock, string) {
+func serve(t testing.TB, c offline.Config) (*bedrock.Client, string) {
 	t.Helper()
 	server := httptest.NewServer(offline.New(c))
-	client, err := model.NewBedrock(model.BedrockConfig{Region: "us-east-1", Endpoint: server.URL})
+	client, err := bedrock.New(bedrock.Config{Region: "us-east-1", Endpoint: server.URL})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		client.Close()

@@ -137,14 +137,7 @@ func (p *Pool) getUser(_ context.Context, body []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	type attribute struct{ Name, Value string }
-	verified := "false"
-	if b.user.Verified {
-		verified = "true"
-	}
-	return map[string]any{"Username": b.user.Sub, "UserAttributes": []attribute{
-		{"sub", b.user.Sub}, {"email", b.user.Email}, {"email_verified", verified},
-	}}, nil
+	return map[string]any{"Username": b.user.Sub, "UserAttributes": b.user.list()}, nil
 }
 
 // globalSignOut ends all sessions of the token's user: their refresh tokens, and their access tokens at this pool. Who

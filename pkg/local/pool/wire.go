@@ -51,11 +51,13 @@ var operations = map[string]operation{
 const targetPrefix = "AWSCognitoIdentityProviderService."
 
 // wire serves POST /: the operation is named by X-Amz-Target, the body is JSON, protocol awsJson1_1.
-func (p *Pool) wire(w http.ResponseWriter, r *http.Request) {
+func (p *Pool) wire(w http.ResponseWriter, r *http.Request) { p.answer(w, r, operations) }
+
+func (p *Pool) answer(w http.ResponseWriter, r *http.Request, known map[string]operation) {
 	h := w.Header()
 	h.Set("x-amzn-RequestId", ident.New())
 	h.Set("Cache-Control", "no-store")
-	answer, err := p.call(w, r)
+	answer, err := p.call(w, r, known)
 	if err == nil {
 		writeAs(w, "application/x-amz-json-1.1", http.StatusOK, answer)
 		return
@@ -73,9 +75,9 @@ func (p *Pool) wire(w http.ResponseWriter, r *http.Request) {
 	}{e.kind, e.message})
 }
 
-func (p *Pool) call(w http.ResponseWriter, r *http.Request) (any, error) {
+func (p *Pool) call(w http.ResponseWriter, r *http.Request, known map[string]operation) (any, error) {
 	name, ours := strings.CutPrefix(r.Header.Get("X-Amz-Target"), targetPrefix)
-	run := operations[name]
+	run := known[name]
 	if !ours || run == nil {
 		return nil, failed("UnknownOperationException", "The local identity pool has no operation %.80q", r.Header.Get("X-Amz-Target"))
 	}

@@ -1,100 +1,181 @@
 // Package migrate brings a database to the schema of the migrations it is given, and gives its roles their credentials.
 //
-// What holds: migrations only go forward, each in its own transaction, each once. Several processes may call Up at once: they
-// take turns by an advisory lock of the database, which ends with the connection of whoever held it. A process that dies in
-// between leaves whole migrations, and the next one goes on from there. Functions never import this package.
+// What holds:
+//   - Migrations only go forward, each once, each as a whole: one transaction has the file's statements and its row in the table
+//     schema_migrations. A process that dies in between leaves whole migrations, and the next one goes on from there.
+//   - Among processes that migrate at once, one does and the others wait, by an advisory lock that ends with its holder's connection.
+//   - What was applied is never edited: the table has each file's SHA-256, and another file of that number is refused before anything is done.
+//   - A database that a later release has migrated is left as it is. That release's migrations are compatible with this one's code, so that code
+//     can be rolled back.
+//   - A migration does not stop traffic: one that cannot have its lock soon gives up, and leaves nothing.
+//   - Errors are sentences for whoever deploys: which file and line, what PostgreSQL says, what is left, what to do. They hold no password, no
+//     connection URL and no row.
 package migrate
 
 import (
+	"cmp"
 	"context"
-	"database/sql"
-	"errors"
-	"fmt"
 	"io/fs"
-	"log/slog"
+	"net"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/pressly/goose/v3"
+
+	"github.com/agentplatform/agentplatform/pkg/postgres"
 )
 
-// Up applies what is missing. ownerURL connects as a superuser (local mode) or as a role that may create roles; the files hand
-// the objects to agentplatform_owner themselves. files has the migrations, named <number>_<name>.sql, at its root or in a folder sql.
+// Config says what to apply, and how patiently.
+type Config struct {
+	// Files has the migrations, named <number>_<name>.sql, at its root or in a folder sql. Required.
+	Files fs.FS
+	// Lock is how long a statement waits for a lock that running transactions hold, while others queue up behind it. Default 10 s.
+	Lock time.Duration
+	// Statement is how long one statement may run. Default 10 minutes.
+	Statement time.Duration
+	// Wait is how long to wait for another process that migrates the database. Default 5 minutes.
+	Wait time.Duration
+	// Cloud also makes what only a database of the cloud's needs: extensions, and roles that sign in. See cloud.go.
+	Cloud bool
+	// Knowledge is the password of the managed knowledge base, for which its role and table are made; empty: there is no knowledge base. It is set each
+	// time, so that a new one is good from then on. See knowledge.go.
+	Knowledge string
+}
+
+// Report is what was done. Versions are numbers of migrations, 0 before the first.
+type Report struct {
+	From    int64     `json:"from"`
+	To      int64     `json:"to"`
+	Applied []Applied `json:"applied"`
+	Newer   []string  `json:"newer,omitempty"` // migrations of a later release, which the database has
+	// Knowledge says of the managed knowledge base, where there is one, whether it has its table: KnowledgeReady or KnowledgeNoVectors.
+	Knowledge string `json:"knowledge,omitempty"`
+}
+
+const (
+	KnowledgeReady     = "ready"
+	KnowledgeNoVectors = "the server has no extension vector"
+)
+
+// Applied is one migration that was.
+type Applied struct {
+	Name         string `json:"name"`
+	Milliseconds int64  `json:"milliseconds"`
+}
+
+// Up applies what is missing, patiently. ownerURL connects as a superuser (local mode) or as a role that may create roles; the files hand the
+// objects to agentplatform_owner themselves.
 func Up(ctx context.Context, ownerURL string, files fs.FS) error {
-	if sub, err := fs.Sub(files, "sql"); err == nil {
-		if _, err := fs.Stat(files, "sql"); err == nil {
-			files = sub
-		}
-	}
-	config, err := pgx.ParseConfig(ownerURL)
-	if err != nil {
-		return errors.New("migrate: the connection URL cannot be parsed")
-	}
-	db := stdlib.OpenDB(*config)
-	defer db.Close()
-	p, err := goose.NewProvider(goose.DialectPostgres, db, files,
-		goose.WithSessionLocker(lock{}), goose.WithDisableGlobalRegistry(true), goose.WithSlog(slog.New(slog.DiscardHandler)))
-	if err != nil {
-		return fmt.Errorf("migrate: %w", err)
-	}
-	if _, err := p.Up(ctx); err != nil {
-		return fmt.Errorf("migrate: %w", err)
-	}
-	return nil
-}
-
-// SetPassword lets a role that the migrations made log in with this password. superURL connects as a superuser.
-func SetPassword(ctx context.Context, superURL, role, password string) error {
-	return SetPasswords(ctx, superURL, map[string]string{role: password})
-}
-
-// SetPasswords is SetPassword for several roles, over one connection.
-func SetPasswords(ctx context.Context, superURL string, passwords map[string]string) error {
-	conn, err := pgx.Connect(ctx, superURL)
-	if err != nil {
-		return fmt.Errorf("migrate: %w", err)
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	for role, password := range passwords {
-		if password == "" {
-			return fmt.Errorf("migrate: role %s needs a password", role)
-		}
-		var statement string // alter role takes no arguments, so the server quotes them
-		if err := conn.QueryRow(ctx, `select format('alter role %I login password %L', $1::text, $2::text)`, role, password).Scan(&statement); err != nil {
-			return fmt.Errorf("migrate: role %s: %w", role, err)
-		}
-		if _, err := conn.Exec(ctx, statement); err != nil {
-			return fmt.Errorf("migrate: role %s: %w", role, err)
-		}
-	}
-	return nil
-}
-
-// lockID is the advisory lock of migrations: the bytes "agentpla" of the product's name.
-const lockID int64 = 0x6167656e74706c61
-
-// lock polls instead of waiting in the database: a waiting statement holds a snapshot, which blocks concurrent index builds.
-// goose's own lock polls once a second.
-type lock struct{}
-
-func (lock) SessionLock(ctx context.Context, conn *sql.Conn) error {
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		var taken bool
-		if err := conn.QueryRowContext(ctx, "select pg_try_advisory_lock($1)", lockID).Scan(&taken); err != nil || taken {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for another process that migrates: %w", ctx.Err())
-		}
-	}
-}
-
-func (lock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
-	_, err := conn.ExecContext(ctx, "select pg_advisory_unlock($1)", lockID)
+	_, err := Run(ctx, postgres.Config{URL: ownerURL}, Config{Files: files})
 	return err
+}
+
+// Run applies what is missing. The database's role is as Up's. What was applied before an error stays, and is in the report.
+func Run(ctx context.Context, database postgres.Config, c Config) (Report, error) {
+	c.Lock, c.Statement, c.Wait = cmp.Or(c.Lock, 10*time.Second), cmp.Or(c.Statement, 10*time.Minute), cmp.Or(c.Wait, 5*time.Minute)
+	files, err := read(c.Files)
+	if err != nil {
+		return Report{}, err
+	}
+	conn, err := connect(ctx, database)
+	if err != nil {
+		return Report{}, err
+	}
+	defer func() { // which also gives the lock back
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		_ = conn.Close(ctx)
+	}()
+	report, err := c.run(ctx, conn, files)
+	if err != nil {
+		return report, explained(ctx, err)
+	}
+	return report, nil
+}
+
+func (c Config) run(ctx context.Context, conn *pgx.Conn, files []migration) (Report, error) {
+	if err := lock(ctx, conn, c.Wait); err != nil {
+		return Report{}, err
+	}
+	have, err := history(ctx, conn, files)
+	if err != nil {
+		return Report{}, err
+	}
+	missing, later, err := compare(files, have)
+	report := Report{Applied: []Applied{}}
+	if len(have) > 0 {
+		report.From = have[len(have)-1].version
+		report.To = report.From
+	}
+	if err != nil {
+		return report, err
+	}
+	if len(later) > 0 {
+		for _, a := range later {
+			report.Newer = append(report.Newer, a.name)
+		}
+		return report, nil
+	}
+	if c.Cloud {
+		if err := c.transaction(ctx, conn, extensions); err != nil {
+			return report, err
+		}
+	}
+	for _, m := range missing {
+		began := time.Now()
+		if err := c.apply(ctx, conn, m); err != nil {
+			return report, failed(ctx, c, m, report.To, err)
+		}
+		report.To = m.version
+		report.Applied = append(report.Applied, Applied{m.name, time.Since(began).Milliseconds()})
+	}
+	if c.Cloud {
+		if err := c.transaction(ctx, conn, signIn); err != nil {
+			return report, err
+		}
+	}
+	if c.Knowledge == "" {
+		return report, nil
+	}
+	ready, err := c.knowledge(ctx, conn)
+	switch {
+	case err != nil:
+		return report, err
+	case ready:
+		report.Knowledge = KnowledgeReady
+	default:
+		report.Knowledge = KnowledgeNoVectors
+	}
+	return report, nil
+}
+
+// connect is the one connection that everything is done on: by the URL's password, and where that is refused, by one that database.Password makes. RDS
+// takes a token of IAM and no password from a role that it counts among the members of rds_iam, and PostgreSQL 16 makes whoever creates a role a
+// member of it.
+func connect(ctx context.Context, database postgres.Config) (*pgx.Conn, error) {
+	token := database.Password
+	database.Password = nil
+	database.ConnectTimeout = cmp.Or(database.ConnectTimeout, time.Minute) // a serverless database may have to wake up
+	database.Name = cmp.Or(database.Name, "agentplatform-migrate")
+	config, err := database.Connection()
+	if err != nil {
+		return nil, err
+	}
+	// A process that is gone without a word holds its locks no longer than this.
+	config.RuntimeParams["idle_in_transaction_session_timeout"], config.RuntimeParams["idle_session_timeout"] = "1min", "1min"
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if token == nil || !refused(err) {
+		return conn, unreachable(err, config)
+	}
+	if config.Password, err = token(ctx, net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))), config.User); err != nil {
+		return nil, unreachable(err, config)
+	}
+	conn, err = pgx.ConnectConfig(ctx, config)
+	return conn, unreachable(err, config)
+}
+
+// refused reports whether the server did not accept who asked.
+func refused(err error) bool {
+	pg := postgresError(err)
+	return pg != nil && (pg.Code == "28P01" || pg.Code == "28000") // invalid_password, invalid_authorization_specification
 }

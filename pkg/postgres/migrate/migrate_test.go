@@ -18,10 +18,6 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-func migration(sql string) *fstest.MapFile {
-	return &fstest.MapFile{Data: []byte("-- +goose Up\n" + sql)}
-}
-
 // later are migrations after the schema's own, which the database of a test has already.
 func later(t *testing.T, more map[string]string) fs.FS {
 	all := fstest.MapFS{}
@@ -33,7 +29,7 @@ func later(t *testing.T, more map[string]string) fs.FS {
 		all[name] = &fstest.MapFile{Data: text}
 	}
 	for name, sql := range more {
-		all["sql/"+name] = migration(sql)
+		all["sql/"+name] = &fstest.MapFile{Data: []byte(sql)}
 	}
 	return all
 }

@@ -1,0 +1,14 @@
+package main
+
+import (
+	"github.com/agentplatform/agentplatform/functions/deployment"
+	"github.com/agentplatform/agentplatform/pkg/cloud"
+	"github.com/agentplatform/agentplatform/pkg/cloud/awslambda"
+	"github.com/agentplatform/agentplatform/pkg/cloud/cognito"
+	"github.com/agentplatform/agentplatform/pkg/cloud/secretsmanager"
+	"github.com/agentplatform/agentplatform/pkg/launch"
+)
+
+func main() {
+	launch.Lambda("bootstrap", deployment.Bootstrap, cloud.DB, cloud.Reader, awslambda.Invoke, cognito.Identity, secretsmanager.Secrets)
+}

@@ -1,0 +1,2 @@
+// Package schedule answers the state machine of the scheduled flow.
+package schedule

@@ -1,0 +1,12 @@
+package main
+
+import (
+	"github.com/agentplatform/agentplatform/functions/schedule"
+	"github.com/agentplatform/agentplatform/pkg/cloud"
+	"github.com/agentplatform/agentplatform/pkg/cloud/awslambda"
+	"github.com/agentplatform/agentplatform/pkg/launch"
+)
+
+func main() {
+	launch.Lambda("run-auto-turn", schedule.RunAutoTurn, cloud.DB, awslambda.Invoke)
+}

@@ -1,0 +1,254 @@
+package schedule_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-lambda-go/lambda/messages"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentplatform/agentplatform/functions/schedule"
+	"github.com/agentplatform/agentplatform/functions/turn"
+	"github.com/agentplatform/agentplatform/pkg/agentcore"
+	"github.com/agentplatform/agentplatform/pkg/handler"
+	"github.com/agentplatform/agentplatform/pkg/handler/handlertest"
+	"github.com/agentplatform/agentplatform/pkg/ident"
+	"github.com/agentplatform/agentplatform/pkg/invoke"
+	"github.com/agentplatform/agentplatform/pkg/manifest"
+	"github.com/agentplatform/agentplatform/pkg/model"
+	"github.com/agentplatform/agentplatform/pkg/postgres"
+	"github.com/agentplatform/agentplatform/pkg/postgres/pgtest"
+	"github.com/agentplatform/agentplatform/pkg/publish"
+	pkgschedule "github.com/agentplatform/agentplatform/pkg/schedule"
+	"github.com/agentplatform/agentplatform/pkg/thread"
+	pkgturn "github.com/agentplatform/agentplatform/pkg/turn"
+	"github.com/agentplatform/agentplatform/schema"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+type object = map[string]any
+
+// world is a tenant whose executions a test runs by hand: it says what the state machine would.
+type world struct {
+	pgtest.World
+	t     testing.TB
+	p     *handlertest.Platform
+	super *pgx.Conn
+
+	say    func(ctx context.Context, r model.Request, s model.Stream) (model.Response, error) // what the model does; nil: it says "Done."
+	signal func(point string)
+	lost   bool // dispatches are
+
+	functions map[string]lambda.Handler
+	running   sync.WaitGroup
+	stop      context.CancelFunc
+	ctx       context.Context
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	p := handlertest.New(t)
+	w := &world{World: p.DB.World(t, "acme"), t: t, p: p, super: p.DB.Superuser(t)}
+	rows, err := manifest.Parse(schema.Routes)
+	require.NoError(t, err)
+	ports := &handler.Ports{
+		DB: func() *postgres.DB { return p.DB.App }, Model: func() model.Model { return w }, Publish: func() publish.Publisher { return p },
+		Invoke: func() invoke.Invoker { return w }, Runtimes: func() agentcore.Runtimes { return nil },
+		Signal: func(point string) {
+			if w.signal != nil {
+				w.signal(point)
+			}
+		},
+	}
+	w.functions = handler.Build(rows, map[string]handler.Constructor{"open-auto-thread": schedule.OpenAutoThread, "run-auto-turn": schedule.RunAutoTurn,
+		"close-auto-thread": schedule.CloseAutoThread, "dispatch-turn": turn.DispatchTurn}, ports)
+	w.ctx, w.stop = context.WithCancel(t.Context())
+	t.Cleanup(func() {
+		w.stop()
+		w.running.Wait()
+	})
+	return w
+}
+
+// Converse implements model.Model.
+func (w *world) Converse(ctx context.Context, r model.Request, s model.Stream) (model.Response, error) {
+	if w.say != nil {
+		return w.say(ctx, r, s)
+	}
+	return says(s, "Done."), nil
+}
+
+func says(s model.Stream, text string) model.Response {
+	s.Text(text)
+	return model.Response{Blocks: []model.Block{{Text: text}}, StopReason: model.StopEndTurn, Usage: model.Usage{InputTokens: 10, OutputTokens: 5}}
+}
+
+// Invoke implements invoke.Invoker: the function runs beside its caller.
+func (w *world) Invoke(_ context.Context, function string, payload any) error {
+	if w.lost {
+		return errors.New("the queue is down")
+	}
+	body, err := json.Marshal(payload)
+	w.running.Go(func() { _, _ = w.functions[function].Invoke(w.ctx, body) }) // as a function that fails later
+	return err
+}
+
+// call asks a function as a state does. A failed state's error has a name and a message.
+func call[A any](ctx context.Context, w *world, name string, input any) (answer A, failed *messages.InvokeResponse_Error) {
+	w.t.Helper()
+	body, err := json.Marshal(input)
+	require.NoError(w.t, err)
+	raw, err := w.functions[name].Invoke(ctx, body)
+	if err != nil {
+		f, typed := err.(messages.InvokeResponse_Error) //nolint:errorlint // Lambda does not unwrap either
+		require.True(w.t, typed, "%v", err)
+		return answer, &f
+	}
+	require.NoError(w.t, json.Unmarshal(raw, &answer))
+	return answer, nil
+}
+
+// ended is run-auto-turn's answer.
+type ended struct{ TurnID, Status string }
+
+func (w *world) open(arn string, input any) (pkgschedule.Opened, *messages.InvokeResponse_Error) {
+	w.t.Helper()
+	return call[pkgschedule.Opened](w.t.Context(), w, "open-auto-thread", object{"executionArn": arn, "input": input})
+}
+
+func (w *world) run(turnID string) (ended, *messages.InvokeResponse_Error) {
+	w.t.Helper()
+	return call[ended](w.t.Context(), w, "run-auto-turn", object{"tenantId": w.TenantID, "turnId": turnID})
+}
+
+func (w *world) close(arn string, failure *pkgschedule.Failure) (pkgschedule.Result, *messages.InvokeResponse_Error) {
+	w.t.Helper()
+	return call[pkgschedule.Result](w.t.Context(), w, "close-auto-thread", object{"tenantId": w.TenantID, "executionArn": arn, "failure": failure})
+}
+
+// caught is a function's error as a state machine catches it.
+func caught(t testing.TB, f *messages.InvokeResponse_Error) *pkgschedule.Failure {
+	t.Helper()
+	require.NotNil(t, f)
+	cause, err := json.Marshal(f)
+	require.NoError(t, err)
+	return &pkgschedule.Failure{Error: f.Type, Cause: string(cause)}
+}
+
+// opened opens an execution of the world's agent.
+func (w *world) opened(arn string) pkgschedule.Opened {
+	w.t.Helper()
+	o, failed := w.open(arn, w.input())
+	require.Nil(w.t, failed)
+	return o
+}
+
+func (w *world) input() object {
+	return object{"tenantId": w.TenantID, "agentId": w.AgentID, "prompt": "Sum up the day."}
+}
+
+// arn is the ARN of a new execution.
+func arn() string {
+	return "arn:aws:states:eu-west-1:123456789012:execution:agentplatform-test-auto-thread:" + ident.New()
+}
+
+func (w *world) thread(id string) thread.Thread {
+	w.t.Helper()
+	th, err := thread.Get(w.t.Context(), w.p.DB.App.In(w.TenantID), id)
+	require.NoError(w.t, err)
+	return th
+}
+
+func (w *world) turn(id string) pkgturn.Turn {
+	w.t.Helper()
+	got, err := pkgturn.Get(w.t.Context(), w.p.DB.App.In(w.TenantID), id)
+	require.NoError(w.t, err)
+	return got
+}
+
+func (w *world) messages(th thread.Thread) (bodies []string) {
+	w.t.Helper()
+	all, err := thread.Messages(w.t.Context(), w.p.DB.App.In(w.TenantID), []thread.Ref{{ID: th.ID, UUID: th.UUID}}, thread.OldestFirst, nil, 100)
+	require.NoError(w.t, err)
+	for _, m := range all[th.UUID] {
+		bodies = append(bodies, string(m.Role)+": "+m.Body)
+	}
+	return bodies
+}
+
+// send writes a person's message into a thread and dispatches its turn.
+func (w *world) send(threadID, body string, onBusy pkgturn.OnBusy) pkgturn.Asked {
+	w.t.Helper()
+	var asked pkgturn.Asked
+	require.NoError(w.t, w.p.DB.App.InTenant(w.t.Context(), w.TenantID, func(tx pgx.Tx) (err error) {
+		asked, err = pkgturn.Request(w.t.Context(), tx, w.TenantID, pkgturn.Ask{ThreadID: threadID, Body: body, OnBusy: onBusy, UserID: w.UserID})
+		return err
+	}))
+	return asked
+}
+
+// record is a row of executions.
+type record struct {
+	Workflow, Status   string
+	TurnID             *string
+	ErrorType, Error   *string
+	Started, Finished  bool
+	FinishedAfterStart bool
+}
+
+func (w *world) record(arn string) (r record) {
+	w.t.Helper()
+	require.NoError(w.t, w.super.QueryRow(w.t.Context(), `select workflow, status, turn_id, error_type, error, started_at is not null, finished_at is not null,
+		coalesce(finished_at >= started_at, false) from executions where arn = $1 and tenant_id = $2`, arn, w.TenantID).
+		Scan(&r.Workflow, &r.Status, &r.TurnID, &r.ErrorType, &r.Error, &r.Started, &r.Finished, &r.FinishedAfterStart))
+	return r
+}
+
+// count counts the rows of all tenants.
+func (w *world) count(table string) (n int) {
+	w.t.Helper()
+	require.NoError(w.t, w.super.QueryRow(w.t.Context(), `select count(*) from `+table).Scan(&n))
+	return n
+}
+
+// change is SQL that no policy binds.
+func (w *world) change(sql string, args ...any) {
+	w.t.Helper()
+	_, err := w.super.Exec(w.t.Context(), sql, args...)
+	require.NoError(w.t, err)
+}
+
+// updates are the thread updates that subscribers were told.
+func (w *world) updates() (said []string) {
+	for _, e := range w.p.Published() {
+		if u, ok := e.(publish.ThreadUpdate); ok {
+			said = append(said, u.ThreadID+" "+u.Thread.Status)
+		}
+	}
+	return said
+}
+
+// together calls n times at the same moment.
+func together[A any](n int, one func() (A, *messages.InvokeResponse_Error)) (answers []A, failed []*messages.InvokeResponse_Error) {
+	answers, failed = make([]A, n), make([]*messages.InvokeResponse_Error, n)
+	var ready, done sync.WaitGroup
+	barrier := make(chan struct{})
+	for i := range n {
+		ready.Add(1)
+		done.Go(func() {
+			ready.Done()
+			<-barrier
+			answers[i], failed[i] = one()
+		})
+	}
+	ready.Wait()
+	close(barrier)
+	done.Wait()
+	return answers, failed
+}

@@ -1,0 +1,40 @@
+# One page to look at when an alarm has gone off.
+
+locals {
+  lambda = { for metric, stat in { Invocations = "Sum", Errors = "Sum", Throttles = "Sum", ConcurrentExecutions = "Maximum", Duration = "p99" } : metric =>
+    [for name in sort(keys(local.rows)) : ["AWS/Lambda", metric, "FunctionName", "${local.prefix}-${name}", { stat = stat }]]
+  }
+  graphs = [
+    { title = "Calls by function", metrics = local.lambda["Invocations"] },
+    { title = "Errors and throttles by function", metrics = concat(local.lambda["Errors"], local.lambda["Throttles"]) },
+    { title = "Duration, p99 by function (ms)", metrics = local.lambda["Duration"] },
+    { title = "Concurrency by function", metrics = local.lambda["ConcurrentExecutions"] },
+    { title = "HTTP API", metrics = [for metric in ["Count", "4xx", "5xx"] : ["AWS/ApiGateway", metric, "ApiId", aws_apigatewayv2_api.platform.id, { stat = "Sum" }]] },
+    { title = "HTTP API latency (ms)", metrics = [for stat in ["p50", "p99"] : ["AWS/ApiGateway", "Latency", "ApiId", aws_apigatewayv2_api.platform.id, { stat = stat }]] },
+    { title = "GraphQL API errors", metrics = [for metric in ["4XXError", "5XXError"] : ["AWS/AppSync", metric, "GraphQLAPIId", aws_appsync_graphql_api.platform.id, { stat = "Sum" }]] },
+    { title = "Subscriptions", metrics = [for metric in ["ActiveConnections", "ActiveSubscriptions"] : ["AWS/AppSync", metric, "GraphQLAPIId", aws_appsync_graphql_api.platform.id, { stat = "Maximum" }]] },
+    { title = "Audit log: how late (s)", metrics = [for name, figure in local.figures : [local.namespace, name, { stat = "Maximum" }] if figure.unit == "Seconds"] },
+    { title = "Audit log: events", metrics = [for name, figure in local.figures : [local.namespace, name, { stat = "Maximum" }] if figure.unit == "Count"] },
+    { title = "Error lines", metrics = [for name in ["error.lines", "audit.alarms"] : [local.namespace, name, { stat = "Sum" }]] },
+    { title = "Dead letters", metrics = [["AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", aws_sqs_queue.dead_letters.name, { stat = "Maximum" }]] },
+  ]
+}
+
+resource "aws_cloudwatch_dashboard" "platform" {
+  dashboard_name = local.prefix
+  dashboard_body = jsonencode({
+    widgets = concat([{
+      type       = "alarm", x = 0, y = 0, width = 24, height = 3
+      properties = { title = "Alarms", alarms = concat([for alarm in local.singles : alarm.arn], [for alarm in local.many : alarm.arn]) }
+      }], [for i, graph in local.graphs : {
+      type       = "metric", x = i % 2 * 12, y = 3 + floor(i / 2) * 6, width = 12, height = 6
+      properties = { title = graph.title, region = var.region, metrics = graph.metrics, view = "timeSeries", period = 300 }
+    }])
+  })
+}
+
+locals {
+  singles = [aws_cloudwatch_metric_alarm.audit_alarm, aws_cloudwatch_metric_alarm.error_lines, aws_cloudwatch_metric_alarm.dead_letters, aws_cloudwatch_metric_alarm.scheduler]
+  many = concat(values(aws_cloudwatch_metric_alarm.group), values(aws_cloudwatch_metric_alarm.heartbeat), values(aws_cloudwatch_metric_alarm.figure),
+  values(aws_cloudwatch_metric_alarm.gateway))
+}

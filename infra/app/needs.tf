@@ -1,0 +1,204 @@
+# What each need of schema/routes.json means here: the settings that a function gets for it, and what its role may do for it. The words are
+# manifest.Needs, no more and no fewer; test/infra holds that.
+#
+# A statement names the one thing that it is about. A secret never passes through Terraform: a function gets its name (…_SECRET_ID) and reads it itself,
+# when it starts.
+
+locals {
+  vocabulary = {
+    "db" = {
+      env   = { DATABASE_AUTH = "iam", DATABASE_URL = var.data.database_urls["app"] }
+      allow = [{ Effect = "Allow", Action = ["rds-db:connect"], Resource = [var.data.database_connect_arns["app"]] }]
+    }
+    "db:reader" = {
+      env   = { DATABASE_AUTH = "iam", DATABASE_READER_URL = var.data.database_urls["reader"] }
+      allow = [{ Effect = "Allow", Action = ["rds-db:connect"], Resource = [var.data.database_connect_arns["reader"]] }]
+    }
+    "db:ledger" = {
+      env   = { DATABASE_AUTH = "iam", DATABASE_LEDGER_URL = var.data.database_urls["ledger"] }
+      allow = [{ Effect = "Allow", Action = ["rds-db:connect"], Resource = [var.data.database_connect_arns["ledger"]] }]
+    }
+
+    # For migrations only: the owner's password is what a deployment was given. They also make the knowledge base's role, and set its password.
+    "db:owner" = {
+      env = merge({ DATABASE_OWNER_SECRET_ID = var.data.database_owner.arn }, local.knowledge == null ? {} : { DATABASE_KNOWLEDGE_SECRET_ID = local.knowledge.secret.arn })
+      allow = concat(local.read_secret["DATABASE_OWNER"], try(local.read_secret["DATABASE_KNOWLEDGE"], []), [
+        # RDS refuses the password of a role that it counts among the members of rds_iam, and PostgreSQL 16 makes who creates a role its member.
+        { Effect = "Allow", Action = ["rds-db:connect"], Resource = [var.data.database_owner.connect_arn] },
+      ])
+    }
+
+    # Turns stream, and nothing else asks a model. A profile passes a request on to models in other regions: both are named.
+    "model" = {
+      env = {}
+      allow = [{
+        Effect = "Allow"
+        Action = ["bedrock:InvokeModelWithResponseStream"]
+        Resource = distinct(flatten([for id in var.model_ids : can(regex(local.profile, id)) ?
+          ["${local.arn}:bedrock:${local.here}:inference-profile/${id}", "${local.arn}:bedrock:*::foundation-model/${regex(local.profile, id)[0]}"] :
+          ["${local.arn}:bedrock:${var.region}::foundation-model/${id}"]
+        ]))
+      }]
+    }
+
+    # AgentCore puts a hyphen and ten characters of its own behind a runtime's name. Without a runtime, turns run in the function itself.
+    "runtime" = {
+      env = {} # AGENT_RUNTIMES, added below: the runtime's own settings are made of this map too
+      allow = [for name in [local.runtime_name] : {
+        Effect   = "Allow"
+        Action   = ["bedrock-agentcore:InvokeAgentRuntime"]
+        Resource = ["${local.arn}:bedrock-agentcore:${local.here}:runtime/${name}-*"]
+      } if var.agent_runtime]
+    }
+
+    # The mutations that only the platform may call, and no other field: whoever can publish cannot read through the API.
+    "publish" = {
+      env = { APPSYNC_URL = local.graphql_url }
+      allow = [{
+        Effect   = "Allow"
+        Action   = ["appsync:GraphQL"]
+        Resource = [for field in local.publishing : "${local.graphql_arn}/types/Mutation/fields/${field}"]
+      }]
+    }
+
+    "operators" = {
+      env   = { SERVICE_PLATFORM_OPERATOR_EMAILS = join(",", var.operator_emails) }
+      allow = []
+    }
+    "default-model" = {
+      env   = { DEFAULT_MODEL_ID = var.default_model_id }
+      allow = []
+    }
+
+    "page-key" = {
+      env   = { PAGE_TOKEN_KEY_SECRET_ID = var.data.secrets["PAGE_TOKEN_KEY"].name }
+      allow = local.read_secret["PAGE_TOKEN_KEY"]
+    }
+    "audit" = {
+      env   = { AUDIT_EMISSION_KEY_SECRET_ID = var.data.secrets["AUDIT_EMISSION_KEY"].name }
+      allow = local.read_secret["AUDIT_EMISSION_KEY"]
+    }
+    "api-secret" = {
+      env   = { API_AUTH_SECRET_SECRET_ID = var.data.secrets["API_AUTH_SECRET"].name }
+      allow = local.read_secret["API_AUTH_SECRET"]
+    }
+
+    # Only digests, and only by the one algorithm: a signature of this key is always one of a checkpoint, a beacon or a manifest.
+    "sign" = {
+      env = { ANCHOR_SIGNING_KEY_ID = var.foundation.anchor_signing_key_arn }
+      allow = [
+        {
+          Effect    = "Allow"
+          Action    = ["kms:Sign"]
+          Resource  = [var.foundation.anchor_signing_key_arn]
+          Condition = { StringEquals = { "kms:SigningAlgorithm" = "ECDSA_SHA_256", "kms:MessageType" = "DIGEST" } }
+        },
+        { Effect = "Allow", Action = ["kms:GetPublicKey"], Resource = [var.foundation.anchor_signing_key_arn] },
+      ]
+    }
+    "sign:public" = {
+      env   = { ANCHOR_SIGNING_KEY_ID = var.foundation.anchor_signing_key_arn }
+      allow = [{ Effect = "Allow", Action = ["kms:GetPublicKey"], Resource = [var.foundation.anchor_signing_key_arn] }]
+    }
+    "anchoring" = {
+      env = merge({
+        ANCHOR_ORIGIN    = local.anchor_origin
+        ANCHOR_INTERVAL  = "${var.anchor_interval_minutes}m"
+        ANCHOR_RETENTION = "${var.anchor_retention_days * 24}h"
+      }, var.anchor_witness == null ? {} : { ANCHOR_WITNESS_URL = var.anchor_witness.url, ANCHOR_WITNESS_KEY = var.anchor_witness.key })
+      allow = []
+    }
+
+    # Who adds to the write-once bucket also reads what is there, and repeats a lock that a crash has left out. Nobody deletes.
+    "object:audit:append" = {
+      env = { ANCHOR_BUCKET = var.data.buckets.audit.name }
+      allow = concat(local.read_audit, local.use_key["audit"].write, [
+        { Effect = "Allow", Action = ["s3:PutObject", "s3:PutObjectRetention"], Resource = local.audit_objects },
+      ])
+    }
+    "object:audit:read" = {
+      env   = { ANCHOR_BUCKET = var.data.buckets.audit.name }
+      allow = concat(local.read_audit, local.use_key["audit"].read)
+    }
+
+    # A file is written in parts by whoever works on it, and read again by who takes its work up. Links are signed by the function's role.
+    "object:exports:write" = {
+      env = { EXPORTS_BUCKET = var.data.buckets.exports.name }
+      allow = concat(local.use_key["exports"].write, [
+        { Effect = "Allow", Action = ["s3:PutObject", "s3:GetObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"], Resource = local.exports_objects },
+        { Effect = "Allow", Action = ["s3:ListBucket"], Resource = [var.data.buckets.exports.arn], Condition = { StringLike = { "s3:prefix" = ["exports/*"] } } },
+      ])
+    }
+    "object:exports:read" = {
+      env = { EXPORTS_BUCKET = var.data.buckets.exports.name }
+      allow = concat(local.use_key["exports"].read, [
+        { Effect = "Allow", Action = ["s3:GetObject"], Resource = ["${var.data.buckets.exports.arn}/exports/*"] },
+      ])
+    }
+
+    "identity" = {
+      env = { USER_POOL_ID = var.foundation.user_pool.id }
+      allow = [{
+        Effect = "Allow"
+        Action = ["cognito-idp:AdminCreateUser", "cognito-idp:AdminGetUser", "cognito-idp:AdminEnableUser", "cognito-idp:AdminDisableUser", "cognito-idp:AdminDeleteUser", "cognito-idp:AdminUserGlobalSignOut"]
+        # Nobody is made a member of anything here: groups, passwords and attributes of existing users cannot be changed.
+        Resource = [var.foundation.user_pool.arn]
+      }]
+    }
+  }
+
+  # `invoke:` and the name of a function: exactly that one.
+  grants = merge(local.vocabulary, { for name, row in local.rows : "invoke:${name}" => {
+    env   = { FUNCTION_PREFIX = "${local.prefix}-" }
+    allow = [{ Effect = "Allow", Action = ["lambda:InvokeFunction"], Resource = [row.arn] }]
+  } })
+
+  env = { for name, needs in local.needs : name => merge(concat(
+    [for need in needs : try(local.grants[need].env, {})],
+    [for need in needs : { AGENT_RUNTIMES = local.with_runtime ? "default=${local.runtime_arn}" : "" } if need == "runtime"],
+  )...) }
+
+  # ---- What several needs are made of
+
+  profile = "^(?:us-gov|us|eu|apac|jp|au|ca|sa|global)\\.(.+)$" # the id of an inference profile, and in it that of its model
+
+  anchor_origin = coalesce(var.anchor_origin, "${local.prefix}-${var.account_id}-anchors")
+
+  # The audit log's three kinds of objects (pkg/audit/anchor names them); what else may be in the bucket is not this tier's.
+  audit_objects   = [for kind in ["anchors", "heads", "events"] : "${var.data.buckets.audit.arn}/${kind}/*"]
+  exports_objects = [for kind in ["exports", "payloads"] : "${var.data.buckets.exports.arn}/${kind}/*"]
+
+  # Listing makes a missing object a missing object: without it, S3 answers that access is denied.
+  read_audit = [
+    { Effect = "Allow", Action = ["s3:GetObject", "s3:GetObjectRetention"], Resource = local.audit_objects },
+    { Effect = "Allow", Action = ["s3:ListBucket"], Resource = [var.data.buckets.audit.arn] },
+  ]
+
+  # A bucket's own key, only as S3 uses it and only for that bucket.
+  use_key = { for kind, bucket in var.data.buckets : kind => { for how, actions in { read = ["kms:Decrypt"], write = ["kms:Decrypt", "kms:GenerateDataKey"] } : how => [
+    for key in [bucket.key_arn] : {
+      Effect   = "Allow"
+      Action   = actions
+      Resource = [key]
+      Condition = {
+        StringEquals = { "kms:ViaService" = "s3.${var.region}.${local.dns_suffix}" }
+        StringLike   = { "kms:EncryptionContext:aws:s3:arn" = [bucket.arn, "${bucket.arn}/*"] }
+      }
+    }
+  ] } }
+
+  read_secret = { for purpose, secret in merge(var.data.secrets, { for purpose, secret in { DATABASE_OWNER = var.data.database_owner, DATABASE_KNOWLEDGE = try(local.knowledge.secret, null) } : purpose => { name = secret.name, arn = secret.arn, key_arn = secret.key_arn } if secret != null }) : purpose => [
+    { Effect = "Allow", Action = ["secretsmanager:GetSecretValue"], Resource = [secret.arn] },
+    {
+      Effect   = "Allow"
+      Action   = ["kms:Decrypt"]
+      Resource = [secret.key_arn]
+      Condition = {
+        StringEquals = { "kms:ViaService" = "secretsmanager.${var.region}.${local.dns_suffix}" }
+        ArnLike      = { "kms:EncryptionContext:SecretARN" = secret.arn } # the service puts six characters of its own behind a secret's name
+      }
+    },
+  ] }
+
+  dns_suffix = local.partition == "aws-cn" ? "amazonaws.com.cn" : "amazonaws.com"
+}

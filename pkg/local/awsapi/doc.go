@@ -1,0 +1,9 @@
+// Package awsapi is what functions that run as separate processes find in place of AWS: the operations that the platform's AWS adapters ask for, on one
+// loopback listener, over AWS's own wire formats, so that the real SDK clients are in the path.
+//
+// Every request must be signed (Signature Version 4) with the one key that the functions are given; what is not is refused before it is read further. What
+// stands behind the operations is handed in: this package knows the wire, not the technology.
+//
+// Served: KMS (Sign, GetPublicKey), AppSync's publish mutations with IAM authorization, and whatever Config hands in for Lambda's Invoke and Cognito's
+// operations for administrators. S3 and Bedrock have servers of their own.
+package awsapi

@@ -1,0 +1,4 @@
+package migrate
+
+// LetIn is for tests.
+var LetIn = letIn
