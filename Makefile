@@ -78,4 +78,4 @@ rehearse: ## Deploy all tiers of infra/ to a stand-in for AWS (moto), show figur
 	@go run -buildvcs=false ./test/rehearse -plugin-dir '$(TF_PLUGIN_DIR)' $(if $(KEEP),-keep)
 
 clean: ## Remove what was built; the platform's data in .local stays
-	rm -rf dist test/e2e/node_modules
+	rm -rf dist test/*/node_modules test/appsync/simulator/node_modules
