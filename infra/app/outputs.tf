@@ -102,7 +102,7 @@ output "runtime_arn" {
 
 output "memory_id" {
   description = "The managed memory, null where the platform's own memory service is on."
-  value       = try(aws_cloudformation_stack.memory[0].outputs["MemoryId"], null)
+  value       = var.memory_service ? null : aws_cloudformation_stack.memory[0].outputs["MemoryId"]
 }
 
 output "knowledge_base_id" {

@@ -4,7 +4,7 @@ locals {
   with_runtime = var.agent_runtime && var.runtime_image_tag != null # without a tag, terraform_data.ready says what to do
   turn         = "dispatch-turn"
   runtime_name = replace("${local.prefix}_runtime", "-", "_") # AgentCore allows no hyphen
-  runtime_arn  = try(aws_cloudformation_stack.runtime[0].outputs["RuntimeArn"], "")
+  runtime_arn  = local.with_runtime ? aws_cloudformation_stack.runtime[0].outputs["RuntimeArn"] : ""
 
   # The runtime runs turns itself: it needs what the function that would start it needs, but for that.
   runtime_needs = [for need in local.needs[local.turn] : need if need != "runtime"]

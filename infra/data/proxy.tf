@@ -5,10 +5,10 @@ locals {
   proxied = var.database_proxy
 
   # The proxy's id is the end of its ARN, and what rds-db:connect names.
-  proxy_id = local.proxied ? try(regex("[^:]+$", aws_cloudformation_stack.proxy[0].outputs["Arn"]), "prx-unknown") : ""
+  proxy_id = local.proxied ? regex("[^:]+$", aws_cloudformation_stack.proxy[0].outputs["Arn"]) : ""
 
   # Where functions connect, and as what they may.
-  front         = local.proxied ? try(aws_cloudformation_stack.proxy[0].outputs["Endpoint"], "") : local.host
+  front         = local.proxied ? aws_cloudformation_stack.proxy[0].outputs["Endpoint"] : local.host
   front_connect = local.proxied ? { for role, arn in local.connect : role => replace(arn, local.resource_id, local.proxy_id) } : local.connect
 }
 

@@ -125,6 +125,7 @@ mock_resource "aws_cloudformation_stack" {
   defaults = { outputs = {
     Endpoint   = "agentplatform-dev.proxy-mock.eu-central-1.rds.amazonaws.com"
     Arn        = "arn:aws:rds:eu-central-1:123456789012:db-proxy:prx-mock"
+    MemoryId   = "agentplatform_dev_memory-MOCKED0001"
     RuntimeArn = "arn:aws:bedrock-agentcore:eu-central-1:123456789012:runtime/mocked"
     SecretArn  = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:agentplatform-dev/database/knowledge-AbCdEf"
   } }

@@ -143,7 +143,7 @@ run "with_everything" {
     error_message = "the witness is asked, and missed when it fails"
   }
   assert {
-    condition     = length(aws_cloudformation_stack.memory) == 1
+    condition     = length(aws_cloudformation_stack.memory) == 1 && output.memory_id == "agentplatform_dev_memory-MOCKED0001"
     error_message = "without the memory service, memory is managed"
   }
 }
