@@ -5,6 +5,7 @@ import (
 	"github.com/agentplatform/agentplatform/functions/agent"
 	"github.com/agentplatform/agentplatform/functions/compliance"
 	"github.com/agentplatform/agentplatform/functions/deployment"
+	"github.com/agentplatform/agentplatform/functions/graphql"
 	"github.com/agentplatform/agentplatform/functions/identity"
 	"github.com/agentplatform/agentplatform/functions/ledger"
 	"github.com/agentplatform/agentplatform/functions/schedule"
@@ -18,7 +19,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/handler"
 )
 
-// Table is every function but the HTTP GraphQL one, which runs the others.
+// Table is every function.
 var Table = map[string]handler.Constructor{
 	"list-agents":              agent.ListAgents,
 	"get-agent":                agent.GetAgent,
@@ -80,6 +81,7 @@ var Table = map[string]handler.Constructor{
 	"run-auto-turn":            schedule.RunAutoTurn,
 	"close-auto-thread":        schedule.CloseAutoThread,
 	"sweep-webhook-keys":       webhook.SweepWebhookKeys,
+	"graphql":                  graphql.Graphql,
 	"migrate":                  deployment.Migrate,
 	"bootstrap":                deployment.Bootstrap,
 }

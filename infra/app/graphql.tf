@@ -121,7 +121,7 @@ resource "aws_iam_role_policy" "graphql" {
   role = aws_iam_role.graphql.name
   policy = jsonencode({
     Version   = "2012-10-17"
-    Statement = [{ Effect = "Allow", Action = ["lambda:InvokeFunction"], Resource = [for name in local.resolving : local.rows[name].arn] }]
+    Statement = local.call_fields
   })
 }
 

@@ -37,11 +37,7 @@ locals {
   resolving = toset(values(local.fields))
   routed    = toset(values(local.routes))
 
-  # The HTTP GraphQL function runs the functions behind the schema's fields in its own process, so what it needs is what they need.
-  gateway = "graphql"
-  needs = { for name, row in local.rows : name => name != local.gateway ? sort(row.needs) : distinct(sort(flatten([
-    for resolver in local.resolving : local.rows[resolver].needs
-  ]))) }
+  needs = { for name, row in local.rows : name => sort(row.needs) }
 
   # Looked at before anything is made, so that a mistake is one line and not one for each resource that it spoils.
   no_zip         = [for name, row in local.rows : name if !fileexists(row.zip)]

@@ -61,6 +61,12 @@ locals {
       }]
     }
 
+    # The functions behind the schema's fields, as the GraphQL API calls them.
+    "fields" = {
+      env   = { FUNCTION_PREFIX = "${local.prefix}-" }
+      allow = local.call_fields
+    }
+
     "operators" = {
       env   = { SERVICE_PLATFORM_OPERATOR_EMAILS = join(",", var.operator_emails) }
       allow = []
@@ -159,6 +165,8 @@ locals {
   )...) }
 
   # ---- What several needs are made of
+
+  call_fields = [{ Effect = "Allow", Action = ["lambda:InvokeFunction"], Resource = [for name in local.resolving : local.rows[name].arn] }]
 
   profile = "^(?:us-gov|us|eu|apac|jp|au|ca|sa|global)\\.(.+)$" # the id of an inference profile, and in it that of its model
 

@@ -39,6 +39,7 @@ type Ports struct {
 	Model        func() model.Model
 	Publish      func() publish.Publisher
 	Invoke       func() invoke.Invoker
+	Call         func() invoke.Caller
 	Runtimes     func() agentcore.Runtimes
 	Operators    func() tenant.Operators
 	PageKey      func() page.Key
@@ -121,6 +122,12 @@ func (e *Env) Invoke(function string) func(ctx context.Context, payload any) err
 	e.need("invoke:" + function)
 	invoker := e.ports.Invoke()
 	return func(ctx context.Context, payload any) error { return invoker.Invoke(ctx, function, payload) }
+}
+
+// Fields calls the functions that answer the schema's fields (need "fields").
+func (e *Env) Fields() invoke.Caller {
+	e.need("fields")
+	return e.ports.Call()
 }
 
 // Runtimes are the agent runtimes of this deployment, by selector (need "runtime").

@@ -17,26 +17,19 @@ import (
 
 // Lambda serves the function of that manifest name until the platform stops it, with the adapters behind its needs.
 func Lambda(name string, constructor handler.Constructor, adapters ...cloud.Adapter) {
-	Start(name, func(rows manifest.Manifest, ports *handler.Ports) lambda.Handler {
-		row, ok := rows.Row(name)
-		if !ok {
-			panic("routes.json has no row " + name)
-		}
-		return constructor(handler.NewEnv(row, ports))
-	}, adapters...)
-}
-
-// Start is Lambda for a function that is made of others.
-func Start(name string, build func(rows manifest.Manifest, ports *handler.Ports) lambda.Handler, adapters ...cloud.Adapter) {
 	slog.SetDefault(slog.New(lambdacontext.NewLogHandler()).With("function", name))
 	rows, err := manifest.Parse(schema.Routes)
 	if err != nil {
 		panic(err)
+	}
+	row, ok := rows.Row(name)
+	if !ok {
+		panic("routes.json has no row " + name)
 	}
 	ports, err := cloud.Ports(context.Background(), cloud.Environment, adapters...)
 	if err != nil {
 		slog.Error("cannot start", "error", err)
 		os.Exit(1)
 	}
-	lambda.Start(trace(name, build(rows, ports)))
+	lambda.Start(trace(name, constructor(handler.NewEnv(row, ports))))
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/agentplatform/agentplatform/pkg/atomicfile"
 	"github.com/agentplatform/agentplatform/pkg/audit/outbox"
 	"github.com/agentplatform/agentplatform/pkg/sign"
 )
@@ -32,5 +33,5 @@ func openSigner(ctx context.Context, dir string) (sign.Signer, string, error) {
 		return nil, "", err
 	}
 	path := filepath.Join(dir, "anchor-key.pub.pem")
-	return signer, path, writeFile(path, text, 0o644)
+	return signer, path, atomicfile.Write(path, text, 0o644)
 }

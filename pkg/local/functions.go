@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"time"
 
@@ -26,7 +27,10 @@ const (
 	// coldStart is what a caller of a function in a process of its own waits beyond the function's timeout: for an instance to start, or to become free.
 	coldStart = time.Minute
 
-	maxInstances = 48 // an instance has a connection to the database, the HTTP GraphQL function two; the platform's own PostgreSQL takes 100
+	maxInstances = 48 // an instance has a connection to the database, some two; the platform's own PostgreSQL takes 100
+
+	// mostOfOne is how many instances a function has at most: those of the HTTP GraphQL function wait for others, and must leave room for them.
+	mostOfOne = maxInstances / 4
 )
 
 // openHost takes the functions' binaries, if they are to run in processes of their own. It starts none.
@@ -38,7 +42,7 @@ func (p *Platform) openHost() (err error) {
 		return errors.New("functions in processes of their own have no crash points")
 	}
 	p.host, err = host.New(host.Config{Dir: p.config.Functions, Functions: host.Functions(p.config.Rows), Environment: p.environment, Prefix: functionPrefix,
-		Region: region, StartLimit: coldStart, Instances: maxInstances})
+		Region: region, StartLimit: coldStart, Instances: maxInstances, Concurrency: min(max(4, 2*runtime.NumCPU()), mostOfOne)})
 	if err != nil {
 		return err
 	}
@@ -63,6 +67,18 @@ func (p *Platform) functions(hub *realtime.Hub) (map[string]lambda.Handler, erro
 	return all, nil
 }
 
+// caller has the HTTP GraphQL function ask the functions beside it. The rows' timeouts are its gateway's to keep.
+type caller struct{ platform *Platform }
+
+// Call implements invoke.Caller.
+func (c caller) Call(ctx context.Context, function string, payload []byte) ([]byte, error) {
+	h := c.platform.queue.functions[function]
+	if h == nil {
+		return nil, fmt.Errorf("no function %q", function)
+	}
+	return h.Invoke(ctx, payload)
+}
+
 // event takes an asynchronous invoke of a function.
 func (p *Platform) event(ctx context.Context, name string, payload []byte) error {
 	return p.queue.Invoke(ctx, name, json.RawMessage(payload))
@@ -71,10 +87,6 @@ func (p *Platform) event(ctx context.Context, name string, payload []byte) error
 // environment is what a function is told: as a deployment tells it, with this platform in AWS's place.
 func (p *Platform) environment(name string) []string {
 	row, _ := p.config.Rows.Row(name)
-	rows := manifest.Manifest{Rows: []manifest.Row{row}}
-	if name == "graphql" { // which is all that answer a field
-		rows = p.config.Rows.GraphQL()
-	}
 	var runtimes []string
 	for selector, target := range p.config.Runtimes {
 		runtimes = append(runtimes, selector+"="+target.URL)
@@ -89,11 +101,8 @@ func (p *Platform) environment(name string) []string {
 		"ANCHOR_RETENTION=" + anchorRetention.String(), "ANCHOR_WITNESS_URL=" + p.config.WitnessURL, "ANCHOR_WITNESS_KEY=" + p.config.WitnessKey,
 	}
 	add := func(need, setting, value string) {
-		for _, row := range rows.Rows {
-			if row.Has(need) {
-				env = append(env, setting+"="+value)
-				return
-			}
+		if row.Has(need) {
+			env = append(env, setting+"="+value)
 		}
 	}
 	add("db", "DATABASE_URL", p.database.url(appRole))

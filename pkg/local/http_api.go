@@ -39,7 +39,7 @@ type httpAPI struct {
 	verify    func(ctx context.Context, authorization string) (tenant.Claims, error)
 }
 
-// newHTTPAPI takes the rows that have a function; the HTTP GraphQL row has none, it is mounted by itself.
+// newHTTPAPI takes the rows that have a function.
 func newHTTPAPI(rows manifest.Manifest, functions map[string]lambda.Handler, verify func(context.Context, string) (tenant.Claims, error)) (*httpAPI, error) {
 	var served manifest.Manifest
 	for _, row := range rows.Rows {

@@ -23,6 +23,7 @@ type Outputs struct {
 	DatabaseReaderURL string `json:"database_reader_url"` // reads only
 	AnchorPublicKey   string `json:"anchor_public_key_file"`
 	AnchorOrigin      string `json:"anchor_origin"`
+	DeadLetters       string `json:"dead_letters_dir"` // a file each
 }
 
 // verifyEnv is what audit-verifier reads from its environment, for a shell to source: GET /local/verify.env.

@@ -1,7 +1,7 @@
 // Package local is the whole platform on one machine: the same functions, schema, policies and wire protocols as in the cloud, with a local
 // adapter behind each technology. Nothing in it is a mock: PostgreSQL, the S3 store, the tokens, the model's wire format are real.
 //
-// Everything durable is under Config.Dir (secrets.env, postgres/, objects/, identity/, tls/), so a second start goes on where the first ended,
+// Everything durable is under Config.Dir (secrets.env, postgres/, objects/, identity/, tls/, outbox/, dead-letters/), so a second start goes on where the first ended,
 // also when that one was killed.
 package local
 
@@ -23,6 +23,8 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/handler"
 	"github.com/agentplatform/agentplatform/pkg/local/bucket"
 	"github.com/agentplatform/agentplatform/pkg/local/host"
+	"github.com/agentplatform/agentplatform/pkg/local/letters"
+	"github.com/agentplatform/agentplatform/pkg/local/outbox"
 	"github.com/agentplatform/agentplatform/pkg/local/pool"
 	"github.com/agentplatform/agentplatform/pkg/local/realtime"
 	"github.com/agentplatform/agentplatform/pkg/manifest"
@@ -49,6 +51,8 @@ type Config struct {
 	AnchorInterval time.Duration // of the audit log's cadences; default 30 s
 	WitnessURL     string        // a C2SP tlog-witness that cosigns the audit log's checkpoints; empty: none
 	WitnessKey     string        // its verifier key
+
+	RetryAfter time.Duration // from the first try of an asynchronous call that fails to the second; twice as long from there to the third; default 1 s
 
 	Runtimes map[string]agentcore.Target // agent runtimes on this machine, by selector; none: turns run in process
 
@@ -94,6 +98,7 @@ type Platform struct {
 	tls      *listener
 	database *database
 	objects  *bucket.Server
+	sent     *outbox.Outbox // mails and pushes
 	pool     *pool.Pool
 	signer   sign.Signer
 	users    []string // addresses of the seeded tenants' users
@@ -120,6 +125,9 @@ func Start(ctx context.Context, c Config) (_ *Platform, err error) {
 	}
 	if c.AnchorInterval == 0 {
 		c.AnchorInterval = 30 * time.Second
+	}
+	if c.RetryAfter == 0 {
+		c.RetryAfter = time.Second // where the cloud waits a minute
 	}
 	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
 		return nil, err
@@ -191,6 +199,10 @@ func (p *Platform) openParts(ctx context.Context) error {
 		return err
 	})
 	g.Go(func() (err error) {
+		p.sent, err = outbox.Open(outbox.Config{Dir: filepath.Join(p.config.Dir, "outbox")})
+		return err
+	})
+	g.Go(func() (err error) {
 		p.pool, err = pool.New(pool.Config{Dir: filepath.Join(p.config.Dir, "identity"), BaseURL: p.plain.url("http"), Region: region,
 			Password: p.Password, PreToken: p.preToken, PostAuthentication: p.postAuthentication, SignInFailed: p.signInFailed})
 		return err
@@ -238,7 +250,12 @@ func (p *Platform) serve(ctx context.Context) error {
 		return err
 	}
 	hub := realtime.NewHub()
+	kept, err := letters.Open(letters.Config{Dir: filepath.Join(p.config.Dir, "dead-letters"), Prefix: functionPrefix})
+	if err != nil {
+		return err
+	}
 	p.queue = newQueue()
+	p.queue.letters, p.queue.retryAfter = kept, p.config.RetryAfter
 	functions, err := p.functions(hub)
 	if err != nil {
 		return err
@@ -250,6 +267,7 @@ func (p *Platform) serve(ctx context.Context) error {
 		S3Endpoint: p.objects.Endpoint(), S3AccessKeyID: "reader", S3SecretAccessKey: p.secrets.get("S3_READER_SECRET"),
 		AnchorBucket: anchorBucket, ExportsBucket: exportsBucket, DatabaseReaderURL: p.database.readerURL,
 		AnchorPublicKey: p.Outputs.AnchorPublicKey, AnchorOrigin: anchorOrigin,
+		DeadLetters: kept.Dir(),
 	}
 	if err := p.mount(hub); err != nil {
 		return err

@@ -32,6 +32,7 @@ func (p *Platform) ports(hub *realtime.Hub) *handler.Ports {
 		Model:       func() model.Model { return p.model },
 		Publish:     func() publish.Publisher { return hub },
 		Invoke:      func() invoke.Invoker { return p.queue },
+		Call:        func() invoke.Caller { return caller{p} },
 		Runtimes:    func() agentcore.Runtimes { return p.runtimes(hub) },
 		Operators:   p.Operators,
 		PageKey:     func() page.Key { return page.Key(p.secrets.get("PAGE_TOKEN_KEY")) },

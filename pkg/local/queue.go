@@ -6,18 +6,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/agentplatform/agentplatform/pkg/ident"
+	"github.com/agentplatform/agentplatform/pkg/local/letters"
 	"github.com/agentplatform/agentplatform/pkg/manifest"
 )
 
 // queue is asynchronous invocation on one machine: each invoke runs at once in a goroutine of its own, with its row's timeout. What fails
-// is logged; what must not be lost is found again by a sweep, as in the cloud.
+// is tried again, and at last put to the dead letters, as in the cloud. What the platform's stop cuts short is no failure: a sweep finds it again.
 //
 // A row that reserves a concurrency of one runs one invoke after the other; an invoke that says the same as one that waits adds nothing.
 type queue struct {
@@ -25,17 +26,29 @@ type queue struct {
 	rows      manifest.Manifest         // set once, by serve
 	functions map[string]lambda.Handler // likewise
 	closed    bool
-	busy      map[string]bool     // rows with a concurrency of one that run
-	waiting   map[string][][]byte // what they are asked next
+	busy      map[string]bool         // rows with a concurrency of one that run
+	waiting   map[string][]invocation // what they are asked next
 	running   sync.WaitGroup
 	ctx       context.Context
 	cancel    context.CancelFunc
+
+	letters    *letters.Box  // where what failed each time is kept; nil: nowhere
+	retryAfter time.Duration // from the first try to the second; twice as long from there to the third
+}
+
+// invocation is an invoke on its way.
+type invocation struct {
+	row      manifest.Row
+	function lambda.Handler
+	id       string // of the request, the same in each try
+	payload  []byte
+	tried    int // how often it has failed
 }
 
 var errStopping = errors.New("the platform is stopping")
 
 func newQueue() *queue {
-	q := &queue{busy: map[string]bool{}, waiting: map[string][][]byte{}}
+	q := &queue{busy: map[string]bool{}, waiting: map[string][]invocation{}, retryAfter: time.Second}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	return q
 }
@@ -63,53 +76,41 @@ func (q *queue) Invoke(_ context.Context, function string, payload any) error {
 	case !known || h == nil:
 		return fmt.Errorf("no function %q", function)
 	}
-	q.start(row, h, body)
+	q.start(invocation{row: row, function: h, id: ident.New(), payload: body})
 	return nil
 }
 
-// start runs a function as soon as its row allows. The lock is held.
-func (q *queue) start(row manifest.Row, h lambda.Handler, body []byte) {
-	if row.Reserved == nil || *row.Reserved != 1 {
-		q.running.Go(func() { q.run(row, h, body) })
+// start runs a call as soon as its row allows. The lock is held.
+func (q *queue) start(c invocation) {
+	name := c.row.Name
+	if c.row.Reserved == nil || *c.row.Reserved != 1 {
+		q.running.Go(func() { q.run(c) })
 		return
 	}
-	if q.busy[row.Name] {
-		if !slices.ContainsFunc(q.waiting[row.Name], func(w []byte) bool { return bytes.Equal(w, body) }) {
-			q.waiting[row.Name] = append(q.waiting[row.Name], body)
+	if q.busy[name] {
+		if !slices.ContainsFunc(q.waiting[name], func(w invocation) bool { return bytes.Equal(w.payload, c.payload) }) {
+			q.waiting[name] = append(q.waiting[name], c)
 		}
 		return
 	}
-	q.busy[row.Name] = true
+	q.busy[name] = true
 	q.running.Go(func() {
 		for more := true; more; {
-			q.run(row, h, body)
-			body, more = q.next(row.Name)
+			q.run(c)
+			c, more = q.next(name)
 		}
 	})
 }
 
-func (q *queue) next(name string) (body []byte, more bool) {
+func (q *queue) next(name string) (c invocation, more bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed || len(q.waiting[name]) == 0 {
 		q.busy[name] = false
-		return nil, false
+		return invocation{}, false
 	}
-	body, q.waiting[name] = q.waiting[name][0], q.waiting[name][1:]
-	return body, true
-}
-
-func (q *queue) run(row manifest.Row, h lambda.Handler, body []byte) {
-	ctx, cancel := context.WithTimeout(q.ctx, row.Timeout.Duration())
-	defer cancel()
-	defer func() {
-		if p := recover(); p != nil {
-			slog.Error("a function panicked", "function", row.Name, "panic", p)
-		}
-	}()
-	if _, err := h.Invoke(ctx, body); err != nil && q.ctx.Err() == nil {
-		slog.Error("a function failed", "function", row.Name, "error", err)
-	}
+	c, q.waiting[name] = q.waiting[name][0], q.waiting[name][1:]
+	return c, true
 }
 
 // schedule runs the rows that a rule calls, once now and then at multiples of the rule's time, or of the one given for the row's name.

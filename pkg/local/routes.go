@@ -17,6 +17,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/gateway"
 	"github.com/agentplatform/agentplatform/pkg/ident"
 	"github.com/agentplatform/agentplatform/pkg/identity"
+	"github.com/agentplatform/agentplatform/pkg/local/outbox"
 	"github.com/agentplatform/agentplatform/pkg/local/realtime"
 	"github.com/agentplatform/agentplatform/pkg/local/web"
 	"github.com/agentplatform/agentplatform/pkg/tenant"
@@ -70,6 +71,9 @@ func (p *Platform) mount(hub *realtime.Hub) error {
 		w.Header().Set("Cache-Control", "no-store")
 		_, _ = io.WriteString(w, p.Outputs.verifyEnv())
 	})
+	sent := p.sent.Handler()
+	plain.Handle("GET "+outbox.Path, sent)
+	plain.Handle("GET "+outbox.Path+"/{id}", sent)
 	page := web.Handler()
 	plain.Handle("GET /{$}", page)
 	plain.Handle("GET "+web.Prefix, page)

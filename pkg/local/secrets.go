@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/agentplatform/agentplatform/pkg/atomicfile"
 )
 
 // secrets are made once per data directory and kept in secrets.env, mode 0600.
@@ -67,7 +69,7 @@ func (s *secrets) save() error {
 			}
 		}
 	}
-	return writeFile(s.path, []byte(b.String()), 0o600)
+	return atomicfile.Write(s.path, []byte(b.String()), 0o600)
 }
 
 // plain needs no quotes in a shell.
@@ -77,22 +79,4 @@ var secretNames = []string{
 	"LOCAL_PASSWORD", "API_AUTH_SECRET", "PAGE_TOKEN_KEY",
 	"AUDIT_EMISSION_KEY", "POSTGRES_PASSWORD", "POSTGRES_APP_PASSWORD", "POSTGRES_READER_PASSWORD", "POSTGRES_LEDGER_PASSWORD",
 	"S3_ROOT_SECRET", "S3_READER_SECRET",
-}
-
-// writeFile replaces a file so that a crash leaves the old or the new one.
-func writeFile(path string, content []byte, mode os.FileMode) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // gone already when all went well
-	if _, err = f.Write(content); err == nil {
-		if err = f.Chmod(mode); err == nil {
-			err = f.Sync()
-		}
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

@@ -59,6 +59,7 @@ var Needs = []string{
 	"api-secret",           // API_AUTH_SECRET
 	"default-model",        // what a new tenant's agents ask
 	"runtime",              // the agent runtimes: starting turns in them
+	"fields",               // the functions that answer the schema's fields: calling them, and waiting for their answers
 }
 
 // Tags are what functions are built with. lambda.norpc leaves out the library for Go's retired runtime, grpcnotrace the pages of gRPC's own traces: each

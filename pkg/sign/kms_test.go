@@ -3,15 +3,7 @@ package sign_test
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
-	"io"
-	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
 
 	"github.com/agentplatform/agentplatform/pkg/cloud/kms"
@@ -34,23 +26,23 @@ func TestContractFile(t *testing.T) {
 
 // TestContractKMS runs over moto, and looks at what is asked of it: the one thing that moto plays wrongly.
 func TestContractKMS(t *testing.T) {
-	asked := new(requests)
-	client := asked.client(t, moto.Start(t))
+	asked := moto.Record(t, moto.Start(t))
+	client := awskms.New(awskms.Options{Region: "us-east-1", BaseEndpoint: &asked.URL, Credentials: credentials.NewStaticCredentialsProvider("key", "secret", "")})
 	id := newKey(t, client, types.KeySpecEccNistP256, types.KeyUsageTypeSignVerify)
 	hashedAgain := func(digest [32]byte) [32]byte { return sha256.Sum256(digest[:]) }
 	testContract(t, adapter{&kms.Signer{Client: client, KeyID: id}, &kms.Signer{Client: client, KeyID: id}, hashedAgain})
 
-	signed := asked.of("TrentService.Sign")
+	signed := asked.Of("TrentService.Sign")
 	require.NotEmpty(t, signed)
 	for _, body := range signed {
 		require.Equal(t, "DIGEST", body["MessageType"])
 		require.Equal(t, "ECDSA_SHA_256", body["SigningAlgorithm"])
 		require.Equal(t, id, body["KeyId"])
-		digest, err := base64.StdEncoding.DecodeString(body["Message"])
+		digest, err := base64.StdEncoding.DecodeString(body["Message"].(string))
 		require.NoError(t, err)
 		require.Len(t, digest, 32)
 	}
-	require.LessOrEqual(t, len(asked.of("TrentService.GetPublicKey")), 2, "each asks for its key once")
+	require.LessOrEqual(t, len(asked.Of("TrentService.GetPublicKey")), 2, "each asks for its key once")
 
 	for _, other := range []struct {
 		spec types.KeySpec
@@ -64,7 +56,7 @@ func TestContractKMS(t *testing.T) {
 	}
 	_, err := (&kms.Signer{Client: client, KeyID: "12345678-1234-1234-1234-123456789012"}).Sign(t.Context(), [32]byte{})
 	require.ErrorContains(t, err, "12345678-1234-1234-1234-123456789012")
-	require.Len(t, asked.of("TrentService.Sign"), len(signed), "no key of another kind was signed with")
+	require.Len(t, asked.Of("TrentService.Sign"), len(signed), "no key of another kind was signed with")
 }
 
 func newKey(t *testing.T, client *awskms.Client, spec types.KeySpec, use types.KeyUsageType) string {
@@ -72,42 +64,4 @@ func newKey(t *testing.T, client *awskms.Client, spec types.KeySpec, use types.K
 	out, err := client.CreateKey(t.Context(), &awskms.CreateKeyInput{KeySpec: spec, KeyUsage: use})
 	require.NoError(t, err)
 	return *out.KeyMetadata.KeyId
-}
-
-// requests keeps what passes on its way to a server.
-type requests struct {
-	mu     sync.Mutex
-	bodies map[string][]map[string]string
-}
-
-func (r *requests) of(target string) []map[string]string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.bodies[target]
-}
-
-func (r *requests) client(t *testing.T, endpoint string) *awskms.Client {
-	t.Helper()
-	to, err := url.Parse(endpoint)
-	require.NoError(t, err)
-	proxy := httputil.NewSingleHostReverseProxy(to)
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		text, err := io.ReadAll(req.Body)
-		if err == nil {
-			req.Body = io.NopCloser(strings.NewReader(string(text)))
-			var body map[string]string
-			if json.Unmarshal(text, &body) == nil {
-				r.mu.Lock()
-				if r.bodies == nil {
-					r.bodies = map[string][]map[string]string{}
-				}
-				target := req.Header.Get("X-Amz-Target")
-				r.bodies[target] = append(r.bodies[target], body)
-				r.mu.Unlock()
-			}
-		}
-		proxy.ServeHTTP(w, req)
-	}))
-	t.Cleanup(srv.Close)
-	return awskms.New(awskms.Options{Region: "us-east-1", BaseEndpoint: &srv.URL, Credentials: credentials.NewStaticCredentialsProvider("key", "secret", "")})
 }

@@ -23,9 +23,8 @@ import (
 )
 
 const (
-	prefix  = "agentplatform-dev-"
-	here    = region + ":" + account
-	gateway = "graphql" // the HTTP GraphQL function, which needs what the functions behind the schema's fields need
+	prefix = "agentplatform-dev-"
+	here   = region + ":" + account
 )
 
 // appPlan is the tier as it would be deployed.
@@ -43,14 +42,7 @@ func output[T any](t *testing.T, p *plan, name string) (value T) {
 
 // needsOf is what a function needs, sorted.
 func needsOf(t *testing.T, row manifest.Row) []string {
-	needs := slices.Clone(row.Needs)
-	if row.Name == gateway {
-		for _, resolver := range rows().GraphQL().Rows {
-			needs = append(needs, resolver.Needs...)
-		}
-	}
-	slices.Sort(needs)
-	return slices.Compact(needs)
+	return slices.Sorted(slices.Values(row.Needs))
 }
 
 func async(row manifest.Row) bool {
@@ -118,6 +110,7 @@ var grants = map[string]struct {
 	"runtime":              {[]string{"bedrock-agentcore:InvokeAgentRuntime"}, []string{"AGENT_RUNTIMES"}},
 	"publish":              {[]string{"appsync:GraphQL"}, []string{"APPSYNC_URL"}},
 	"invoke:":              {[]string{"lambda:InvokeFunction"}, []string{"FUNCTION_PREFIX"}},
+	"fields":               {[]string{"lambda:InvokeFunction"}, []string{"FUNCTION_PREFIX"}},
 	"operators":            {nil, []string{"SERVICE_PLATFORM_OPERATOR_EMAILS"}},
 	"default-model":        {nil, []string{"DEFAULT_MODEL_ID"}},
 	"page-key":             {[]string{"secretsmanager:GetSecretValue", "kms:Decrypt"}, []string{"PAGE_TOKEN_KEY_SECRET_ID"}},
@@ -179,6 +172,10 @@ func TestARoleMayDoWhatItsNeedsSay(t *testing.T) {
 			switch w {
 			case "invoke:":
 				invokes = append(invokes, "arn:aws:lambda:"+here+":function:"+prefix+of)
+			case "fields":
+				for _, resolver := range rows().GraphQL().Rows {
+					invokes = append(invokes, "arn:aws:lambda:"+here+":function:"+prefix+resolver.Name)
+				}
 			case "db:owner":
 				logins = append(logins, "arn:aws:rds-db:"+here+":dbuser:cluster-ABCDEFGHIJKLMNOPQRSTUVWXYZ/platform_admin")
 			case "db", "db:reader", "db:ledger":
@@ -533,10 +530,10 @@ func TestTheConsoleIsReadByItsDistributionOnly(t *testing.T) {
 	require.Equal(t, "always", p.keyed("aws_cloudfront_origin_access_control", "")[""].text("signing_behavior"))
 }
 
-// Few functions are known by name: the HTTP GraphQL function, which is made of others; the one whose work the runtime does; those whose figures
+// Few functions are known by name: the one whose work the runtime does; those whose figures
 // are looked at. For any other, nothing is edited here.
 func TestAddingAFunctionEditsNoTerraform(t *testing.T) {
-	byName := []string{gateway, "dispatch-turn", "drain-outbox", "publish-anchor", "watch-ledger"}
+	byName := []string{"graphql", "dispatch-turn", "drain-outbox", "publish-anchor", "watch-ledger"}
 	files, err := filepath.Glob(filepath.Join(root, "infra", "app", "*.tf"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)

@@ -12,9 +12,10 @@ import (
 
 // The layers, lowest first. A pattern is a folder; `*` stands for one name, a last `/...` for the folder and all below; `!` takes out again.
 const (
-	words        = "schema pkg/fault pkg/ident pkg/manifest pkg/tenant pkg/page pkg/text"
+	words        = "schema pkg/fault pkg/ident pkg/manifest pkg/tenant pkg/page pkg/text pkg/atomicfile"
 	evidence     = "pkg/audit pkg/audit/canonical pkg/audit/merkle pkg/audit/anchor" // the audit log's bytes, without any technology
-	technologies = "pkg/postgres pkg/model pkg/object pkg/publish pkg/invoke pkg/identity pkg/secret pkg/sign pkg/agentcore"
+	technologies = "pkg/postgres pkg/model pkg/object pkg/publish pkg/invoke pkg/deadletter pkg/identity pkg/secret pkg/sign pkg/mail pkg/push pkg/workflow pkg/clock pkg/agentcore"
+	times        = "pkg/clock/expression pkg/clock/due"                    // apart from the port: they link the time zones into whoever imports them
 	notes        = "pkg/clienttoken pkg/notify pkg/audit pkg/audit/outbox" // rows that every noun writes in its transaction
 	nouns        = "pkg/agent pkg/thread pkg/tool pkg/turn pkg/webhook pkg/schedule pkg/space pkg/user"
 	log          = "pkg/audit/trail pkg/audit/export pkg/audit/ledger pkg/audit/proof" // who writes the audit log, and who reads it
@@ -32,7 +33,7 @@ const (
 // The first line that fits a package counts. A package that no line fits fails: put it into its layer.
 var mayImport = []struct{ who, project, outside string }{
 	// Words that everything speaks: no technology, no noun.
-	{"schema pkg/fault pkg/ident pkg/manifest", "", ""},
+	{"schema pkg/fault pkg/ident pkg/manifest pkg/atomicfile", "", ""},
 	{"pkg/tenant pkg/page pkg/text", "pkg/fault", ""},
 
 	// Technologies: words; never each other, never a noun. Their SDKs are in pkg/cloud, so that a function links those that it needs; all object
@@ -43,7 +44,9 @@ var mayImport = []struct{ who, project, outside string }{
 	{"pkg/postgres/pgtest", words + " pkg/postgres pkg/postgres/*", pgx},
 	{"pkg/model", words, retry},
 	{"pkg/object", words, aws},
-	{"pkg/publish pkg/invoke pkg/secret pkg/sign", words, ""},
+	{"pkg/publish pkg/invoke pkg/secret pkg/sign pkg/mail pkg/push pkg/workflow pkg/clock", words, ""},
+	{"pkg/clock/expression pkg/clock/due", words + " pkg/clock " + times, ""},
+	{"pkg/deadletter", words + " pkg/invoke", ""}, // a letter is sent again by an invoke
 	{"pkg/identity", words, "github.com/golang-jwt/jwt/v5/... github.com/MicahParks/..."},
 	{"pkg/agentcore", "", ""},
 
@@ -69,7 +72,7 @@ var mayImport = []struct{ who, project, outside string }{
 	{"pkg/tool", words + " " + technologies + " " + notes + " pkg/agent pkg/thread", pgx},
 	{"pkg/turn", words + " " + technologies + " " + notes + " pkg/agent pkg/thread pkg/tool", pgx + " " + group},
 	{"pkg/webhook", words + " " + technologies + " " + notes + " pkg/agent pkg/thread pkg/turn", pgx},
-	{"pkg/schedule", words + " " + technologies + " " + notes + " pkg/agent pkg/thread pkg/turn", pgx},
+	{"pkg/schedule", words + " " + technologies + " " + times + " " + notes + " pkg/agent pkg/thread pkg/turn", pgx},
 	{"pkg/space", words + " " + technologies + " " + notes + " pkg/agent", pgx},
 	{"pkg/user", words + " " + technologies + " " + notes + " pkg/agent pkg/space", pgx},
 
@@ -77,24 +80,23 @@ var mayImport = []struct{ who, project, outside string }{
 	{"pkg/gateway/...", "pkg/fault pkg/manifest pkg/tenant pkg/handler pkg/gateway/internal/...", lambda + " github.com/vektah/gqlparser/v2/..."},
 	{"pkg/handler", words + " " + technologies + " pkg/audit/outbox", lambda},
 	{"pkg/cloud", words + " " + technologies + " pkg/handler", aws + " github.com/caarlos0/env/v11/..."},
-	{"pkg/cloud/*", words + " " + technologies + " pkg/cloud pkg/handler", aws + " " + retry},
+	{"pkg/cloud/*", words + " " + technologies + " " + times + " pkg/cloud pkg/handler", aws + " " + retry},
 	{"pkg/handler/openapitest", "schema", "github.com/pb33f/..."},
 	{"pkg/handler/handlertest", words + " " + technologies + " pkg/audit pkg/audit/outbox pkg/gateway pkg/handler pkg/handler/openapitest pkg/postgres/pgtest",
 		lambda + " github.com/stretchr/testify/..."},
 	{"pkg/runtime", words + " " + technologies + " pkg/handler pkg/turn", ""},
 	{"pkg/launch", "pkg/cloud pkg/handler pkg/manifest schema", lambda + " github.com/aws/aws-xray-sdk-go/v2/..."},
 
-	// Functions: a noun's package, its mains, the table, and the one function that is made of the others.
+	// Functions: a noun's package, its mains, the table, and the HTTP GraphQL function, which has the gateway in it.
 	{"functions", "functions/* pkg/handler", ""},
-	{"functions/graphql", words + " pkg/gateway pkg/handler", lambda},
-	{"functions/graphql/graphql", "functions functions/graphql pkg/cloud pkg/cloud/* pkg/handler pkg/launch pkg/manifest", lambda},
+	{"functions/graphql", words + " " + technologies + " pkg/gateway pkg/handler", lambda},
 	{"functions/deployment", words + " " + technologies + " " + notes + " " + nouns + " pkg/handler pkg/postgres/migrate", lambda + " " + pgx},
 	{"functions/*", words + " " + technologies + " " + notes + " " + nouns + " " + log + " " + evidence + " pkg/handler", lambda + " " + pgx},
 	{"functions/*/*", "functions/* pkg/cloud pkg/cloud/* pkg/launch", ""}, // its own noun only: TestAMainOnlyNamesItsFunction
 
 	// The one-machine cloud takes the table as a value, so that it does not import it.
 	{"pkg/local", "schema pkg/... !pkg/launch !pkg/cloud/... pkg/cloud/bedrock " + forTests, "..."},
-	{"pkg/local/*", words + " " + technologies + " pkg/gateway pkg/handler", "..."},
+	{"pkg/local/*", words + " " + technologies + " " + times + " pkg/gateway pkg/handler", "..."},
 
 	// Commands put everything together, and nobody imports them.
 	{"cmd/*", "schema functions pkg/... !pkg/launch " + forTests, "..."},

@@ -19,10 +19,6 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/manifest"
 )
 
-// gateway is the HTTP GraphQL function. It is made of the other functions, so it alone is not in the table: its main hands it the table, and
-// what it needs is what they need.
-const gateway = "graphql"
-
 // camel is a constructor's name (SendMessage), snake the name of its file (send_message), of the function send-message.
 func camel(name string) (out string) {
 	for word := range strings.SplitSeq(name, "-") {
@@ -47,7 +43,7 @@ func TestARowIsAFolderIsATableEntry(t *testing.T) {
 		}
 	}
 	require.ElementsMatch(t, folders, mains, "rows of routes.json against folders with a main")
-	require.ElementsMatch(t, named, append(slices.Collect(maps.Keys(functions.Table)), gateway), "rows of routes.json against functions/table.go")
+	require.ElementsMatch(t, named, slices.Collect(maps.Keys(functions.Table)), "rows of routes.json against functions/table.go")
 }
 
 // A main only says which function it is, and which adapters stand behind its needs:
@@ -56,26 +52,9 @@ func TestAMainOnlyNamesItsFunction(t *testing.T) {
 	for _, row := range rows(t).Rows {
 		name := path.Join("functions", row.Package, row.Name, "main.go")
 		text := read(t, name)
-		if row.Name == gateway {
-			assert.Contains(t, text, `launch.Start("graphql", `, name)
-			assert.Contains(t, text, "}"+adaptersFor(needs(t, row))+")\n}", name)
-			continue
-		}
 		assert.LessOrEqual(t, strings.Count(text, "\n"), 15, "%s has nothing to decide: keep it to 15 lines", name)
-		assert.Contains(t, text, `launch.Lambda("`+row.Name+`", `+row.Package+"."+camel(row.Name)+adaptersFor(needs(t, row))+")", name)
+		assert.Contains(t, text, `launch.Lambda("`+row.Name+`", `+row.Package+"."+camel(row.Name)+adaptersFor(row.Needs)+")", name)
 	}
-}
-
-// needs are what the row's main opens: the gateway's are those of all that answer a field.
-func needs(t *testing.T, row manifest.Row) []string {
-	if row.Name != gateway {
-		return row.Needs
-	}
-	var all []string
-	for _, answering := range rows(t).GraphQL().Rows {
-		all = append(all, answering.Needs...)
-	}
-	return all
 }
 
 // adapters is what stands behind the needs that begin so, in the order in which a main names them; service is the package of the SDK that it brings.
@@ -87,6 +66,7 @@ var adapters = []struct{ adapter, needs, service string }{
 	{"bedrock.Model", `^model$`, "bedrockruntime"},
 	{"appsync.Publish", `^publish$`, ""}, // one signed request, without an SDK
 	{"awslambda.Invoke", `^invoke:`, "lambda"},
+	{"awslambda.Call", `^fields$`, "lambda"},
 	{"kms.Sign", `^sign(:public)?$`, "kms"},
 	{"s3.Objects", `^object:`, "s3"},
 	{"cognito.Identity", `^identity$`, "cognitoidentityprovider"},
@@ -164,6 +144,7 @@ var uses = map[string][]string{
 	"APISecret":     {"api-secret"},
 	"DefaultModel":  {"default-model"},
 	"Runtimes":      {"runtime"},
+	"Fields":        {"fields"},
 	"Anchoring":     {"anchoring"},
 	"Signal":        nil,
 
@@ -217,9 +198,7 @@ func TestAConstructorUsesExactlyWhatItsRowDeclares(t *testing.T) {
 			assert.Contains(t, manifest.Needs, need, "%s: not a word of manifest.Needs", row.Name)
 		}
 		assert.Len(t, slices.Compact(slices.Sorted(slices.Values(row.Needs))), len(row.Needs), "%s names a need twice", row.Name)
-		if row.Name != gateway {
-			assert.ElementsMatch(t, needsOf(t, row), row.Needs, "%s: what %s calls on env against needs in routes.json", row.Name, camel(row.Name))
-		}
+		assert.ElementsMatch(t, needsOf(t, row), row.Needs, "%s: what %s calls on env against needs in routes.json", row.Name, camel(row.Name))
 	}
 }
 

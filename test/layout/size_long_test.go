@@ -23,22 +23,13 @@ const (
 	largestUntraced = 16_000_000 // without X-Ray, -tags notrace
 )
 
-// larger are functions that may be larger without X-Ray, each with its reason.
-var larger = map[string]int64{
-	gateway: 17_500_000, // the operations of all fields, the executor, and the five SDKs that they need
-}
-
 func TestAFunctionStaysSmall(t *testing.T) {
 	traced, untraced := sizes(t, manifest.Tags), sizes(t, manifest.Tags+",notrace")
 	var table strings.Builder
 	lines := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(lines, "package\tfunction\twithout tracing\twith")
 	for _, row := range rows(t).Rows {
-		most := int64(largestUntraced)
-		if allowed, ok := larger[row.Name]; ok {
-			most = allowed
-		}
-		assert.LessOrEqual(t, untraced[row.Name], most, "%s without tracing", row.Name)
+		assert.LessOrEqual(t, untraced[row.Name], int64(largestUntraced), "%s without tracing", row.Name)
 		assert.LessOrEqual(t, traced[row.Name], int64(largestTraced), "%s with tracing", row.Name)
 		fmt.Fprintf(lines, "%s\t%s\t%.1f MB\t%.1f MB\n", row.Package, row.Name, float64(untraced[row.Name])/1e6, float64(traced[row.Name])/1e6)
 	}

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"net/url"
-	"strings"
 	"testing"
 	"time"
 
@@ -26,28 +24,7 @@ type engine struct {
 // newEngine starts moto, whose tasks call functions at that URL of AWS Lambda.
 func newEngine(t testing.TB, lambda string) engine {
 	t.Helper()
-	at, err := url.Parse(lambda)
-	require.NoError(t, err)
-	server, err := moto.Run(t.Context(), "MOTO_PORT="+at.Port()) // where moto looks for the services that its tasks call
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(server.Log())
-		}
-		require.NoError(t, server.Stop())
-	})
-	e := engine{t, server.URL}
-	e.control("config", `{"stepfunctions":{"execute_state_machine":true}}`)
-	return e
-}
-
-// control asks moto itself.
-func (e engine) control(what, body string) {
-	e.t.Helper()
-	response, err := http.Post(e.url+"/moto-api/"+what, "application/json", strings.NewReader(body))
-	require.NoError(e.t, err)
-	require.NoError(e.t, response.Body.Close())
-	require.Less(e.t, response.StatusCode, 300)
+	return engine{t, moto.States(t, lambda)}
 }
 
 // ask calls an operation of the API.
@@ -76,12 +53,11 @@ type execution struct {
 	States                       []string `json:"-"`
 }
 
-// execute runs a definition to its end. One at a time: to start an execution, moto copies everything it has, and cannot copy executions.
+// execute runs a definition to its end, as a state machine of its own: moto keeps the first definition under a name.
 func (e engine) execute(name, definition string, input any) (x execution) {
 	e.t.Helper()
-	e.control("reset", "")
 	var machine struct{ StateMachineARN string }
-	e.ask("CreateStateMachine", map[string]any{"name": name, "definition": definition, "roleArn": "arn:aws:iam::123456789012:role/workflow"}, &machine)
+	e.ask("CreateStateMachine", map[string]any{"name": name + "-" + ident.New(), "definition": definition, "roleArn": "arn:aws:iam::123456789012:role/workflow"}, &machine)
 	text, err := json.Marshal(input)
 	require.NoError(e.t, err)
 	var started struct{ ExecutionARN string }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/agentplatform/agentplatform/pkg/atomicfile"
 	"github.com/agentplatform/agentplatform/pkg/audit/anchor"
 	"github.com/agentplatform/agentplatform/pkg/audit/merkle"
 )
@@ -112,16 +113,7 @@ func (m *memory) write(path string) error {
 	if err != nil {
 		return fmt.Errorf("verify: state: %w", err)
 	}
-	file, err := os.CreateTemp(filepath.Dir(path), ".state-*") // of mode 0600
-	if err != nil {
-		return fmt.Errorf("verify: state: %w", err)
-	}
-	defer os.Remove(file.Name()) // it is renamed when all went well
-	_, err = file.Write(text)
-	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
+	if err := atomicfile.Write(path, text, 0o600); err != nil {
 		return fmt.Errorf("verify: state: %w", err)
 	}
 	return nil

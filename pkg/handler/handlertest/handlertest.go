@@ -71,6 +71,7 @@ func New(t testing.TB, operators ...string) *Platform {
 		},
 		Audit:        func() *object.Bucket { panic("no bucket: see WithStore") },
 		Exports:      func() *object.Bucket { panic("no bucket: see WithStore") },
+		Call:         func() invoke.Caller { panic("no functions: see WithFunctions") },
 		Identity:     func() identity.Directory { return &p.directory },
 		APISecret:    func() string { return APISecret },
 		DefaultModel: func() string { return Model },
@@ -83,6 +84,23 @@ func (p *Platform) WithStore(audit, exports *object.Bucket) *Platform {
 	p.ports.Audit = func() *object.Bucket { return audit }
 	p.ports.Exports = func() *object.Bucket { return exports }
 	return p
+}
+
+// WithFunctions has functions call one another: those of the table, made when they are called.
+func (p *Platform) WithFunctions(t testing.TB, table map[string]handler.Constructor) *Platform {
+	p.ports.Call = func() invoke.Caller { return caller{p, t, table} }
+	return p
+}
+
+type caller struct {
+	*Platform
+	t     testing.TB
+	table map[string]handler.Constructor
+}
+
+// Call implements invoke.Caller.
+func (c caller) Call(ctx context.Context, function string, payload []byte) ([]byte, error) {
+	return c.table[function](c.Env(c.t, function)).Invoke(ctx, payload)
 }
 
 // Directory is the identity pool's users: it remembers what it was told, in order ("invite ada@acme.test").

@@ -55,6 +55,7 @@ type REST struct {
 // REST makes those functions of the table that the HTTP API calls, each once, as one instance of a deployment has them.
 func (p *Platform) REST(t testing.TB, table map[string]handler.Constructor) *REST {
 	t.Helper()
+	p.WithFunctions(t, table)
 	routes, err := gateway.NewRoutes(p.rows)
 	require.NoError(t, err)
 	r := &REST{map[string]lambda.Handler{}, routes, openapitest.New(t)}

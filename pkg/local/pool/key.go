@@ -13,6 +13,8 @@ import (
 	"math/big"
 	"net/http"
 	"os"
+
+	"github.com/agentplatform/agentplatform/pkg/atomicfile"
 )
 
 // openKey is the RSA key in the file at path, made there when missing, and its key id (the thumbprint of RFC 7638).
@@ -49,7 +51,7 @@ func makeKey(path string) (*rsa.PrivateKey, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	return key, keyID(key), replaceFile(path, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+	return key, keyID(key), atomicfile.Write(path, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600)
 }
 
 func keyID(key *rsa.PrivateKey) string {

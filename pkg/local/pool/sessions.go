@@ -12,6 +12,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/agentplatform/agentplatform/pkg/atomicfile"
 )
 
 // session is one sign-in: what its refresh token stands for.
@@ -69,7 +71,7 @@ func openSessions(path string, now time.Time) (*sessions, error) {
 			return nil, err
 		}
 	}
-	if err := replaceFile(path, live.Bytes()); err != nil {
+	if err := atomicfile.Write(path, live.Bytes(), 0o600); err != nil {
 		return nil, err
 	}
 	if s.file, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0o600); err != nil {

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/agentplatform/agentplatform/pkg/atomicfile"
 	"github.com/agentplatform/agentplatform/pkg/ident"
 )
 
@@ -60,7 +60,7 @@ func (s *state) save() error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(s.path, append(raw, '\n'))
+	return atomicfile.Write(s.path, append(raw, '\n'), 0o600)
 }
 
 // AddUser adds a user with the pool's password; sub may be empty and is then chosen. For an e-mail address that is there already it
@@ -124,26 +124,3 @@ func (p *Pool) find(username string) (User, bool) {
 }
 
 func normalize(username string) string { return strings.ToLower(strings.TrimSpace(username)) }
-
-// replaceFile puts content at path in one step: a crash leaves the old file or the new one. Only the owner may read it.
-func replaceFile(path string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // mode 0600
-	if err != nil {
-		return fmt.Errorf("identity pool: %w", err)
-	}
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Sync()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-		return fmt.Errorf("identity pool: %w", err)
-	}
-	return nil
-}
