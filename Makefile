@@ -6,7 +6,7 @@ SHELL       := bash
 MAKEFLAGS   += --no-print-directory
 .DEFAULT_GOAL := help
 
-# Arguments of the platform, for make run.
+# Arguments of the platform, for make run; of the demonstration, for make chaos.
 ARGS ?=
 # How long make fuzz spends on each fuzz test.
 FUZZTIME ?= 1m
@@ -15,7 +15,7 @@ BENCH ?= .
 
 LINT := dist/tools/golangci-lint-2.15.0
 
-.PHONY: help run test test-long tamper fuzz build image lint bench rehearse clean
+.PHONY: help run test test-long chaos tamper fuzz build image lint bench rehearse clean
 
 help: ## Tell what there is
 	@echo 'make run        for example: make run ARGS=--once'; echo
@@ -39,6 +39,12 @@ test: ## Check format, vet and run all tests (under 10 minutes on two cores, fro
 test-long: ## Run all tests again with the race detector, the long ones too, then fuzz (under 60 minutes)
 	go test -race -tags long -count=1 -timeout 45m ./...
 	@$(MAKE) fuzz
+
+chaos: ## Kill the platform over and over under conversations, and count what became of them (about 2 minutes; ARGS='-for 10m -seed 1')
+	@mkdir -p dist/chaos
+	@echo 'building … (the first time takes a few minutes)'
+	@go build -buildvcs=false -o dist/chaos/ ./test/fault ./cmd/audit-verifier
+	@exec dist/chaos/fault $(ARGS)
 
 tamper: ## Cheat in each way 60 times, and in 600 worlds not at all; print what caught it (under 30 minutes)
 	@mkdir -p dist

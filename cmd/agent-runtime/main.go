@@ -27,7 +27,17 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/cloud/appsync"
 	"github.com/agentplatform/agentplatform/pkg/cloud/awslambda"
 	"github.com/agentplatform/agentplatform/pkg/cloud/bedrock"
+	"github.com/agentplatform/agentplatform/pkg/cloud/codeinterpreter"
+	"github.com/agentplatform/agentplatform/pkg/cloud/ssm"
+	"github.com/agentplatform/agentplatform/pkg/evaluator"
+	"github.com/agentplatform/agentplatform/pkg/guardrail"
+	"github.com/agentplatform/agentplatform/pkg/mail"
+	"github.com/agentplatform/agentplatform/pkg/metric"
+	"github.com/agentplatform/agentplatform/pkg/otlp"
 	"github.com/agentplatform/agentplatform/pkg/runtime"
+	"github.com/agentplatform/agentplatform/pkg/tool"
+	"github.com/agentplatform/agentplatform/pkg/toolserver"
+	"github.com/agentplatform/agentplatform/pkg/trace"
 	"github.com/agentplatform/agentplatform/pkg/turn"
 )
 
@@ -36,10 +46,14 @@ type settings struct {
 	Port     int        `env:"PORT" envDefault:"8080"` // AgentCore calls 8080
 	MaxTurns int        `env:"MAX_TURNS" envDefault:"16"`
 	LogLevel slog.Level `env:"LOG_LEVEL" envDefault:"info"`
+	LogTexts bool       `env:"LOG_ERROR_TEXTS"`             // texts of errors too, which may quote what people have written
+	Metrics  string     `env:"METRICS_NAMESPACE"`           // of CloudWatch; empty: none are made
+	Traces   string     `env:"OTEL_EXPORTER_OTLP_ENDPOINT"` // a collector; empty: no spans are exported
 
-	Region         string `env:"AWS_REGION"`      // no default: another region's model and queue would be asked
-	AppSyncURL     string `env:"APPSYNC_URL"`     // or none: whoever follows an invocation reaches the subscribers
-	FunctionPrefix string `env:"FUNCTION_PREFIX"` // or none: the thread's next turn runs here, and nobody is woken at a stop
+	Region         string `env:"AWS_REGION"`          // no default: another region's model and queue would be asked
+	AppSyncURL     string `env:"APPSYNC_URL"`         // or none: whoever follows an invocation reaches the subscribers
+	ToolSecrets    string `env:"TOOL_SECRETS_PREFIX"` // empty: turns are offered no tools of tenants' servers
+	FunctionPrefix string `env:"FUNCTION_PREFIX"`     // or none: the thread's next turn runs here, and nobody is woken at a stop
 }
 
 // none says that a technology is not there, so that a forgotten setting is not taken for it.
@@ -61,7 +75,14 @@ func run() error {
 		return fmt.Errorf("environment: %w", err)
 	}
 	// As functions log, so that one query finds the lines of both.
-	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stdout, &slog.HandlerOptions{Level: s.LogLevel, ReplaceAttr: lambdacontext.ReplaceAttr})))
+	slog.SetDefault(slog.New(trace.Logs(slog.NewJSONHandler(os.Stdout, &slog.HandlerOptions{Level: s.LogLevel, ReplaceAttr: lambdacontext.ReplaceAttr}), s.LogTexts)))
+	if s.Metrics != "" {
+		metric.SetDefault(metric.EMF{Namespace: s.Metrics})
+	}
+	exporter, err := traces(s)
+	if err != nil {
+		return err
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var served *runtime.Server
@@ -91,8 +112,25 @@ func run() error {
 	defer cancel()
 	err = served.Stop(limit)
 	err = errors.Join(err, server.Shutdown(limit))
+	if exporter != nil {
+		if unsent := exporter.Close(limit); unsent != nil {
+			slog.Warn("spans were not exported", "error", unsent)
+		}
+	}
 	slog.Info("stopped")
 	return err
+}
+
+// traces exports spans, if a collector is named.
+func traces(s settings) (*otlp.Exporter, error) {
+	if s.Traces == "" {
+		return nil, nil
+	}
+	exporter, err := otlp.Open(context.Background(), "agentplatform-agent-runtime")
+	if err == nil {
+		trace.SetDefault(exporter)
+	}
+	return exporter, err
 }
 
 // open reaches the technologies. A setting that is missing is an error that names it.
@@ -105,11 +143,16 @@ func open(s settings, served func() *runtime.Server) (runner *turn.Runner, err e
 	if s.Region == "" {
 		return nil, errors.New("AWS_REGION is not set")
 	}
-	ports, err := cloud.Ports(context.Background(), chain, cloud.DB, bedrock.Model, appsync.Publish, awslambda.Invoke)
+	ports, err := cloud.Ports(context.Background(), chain, cloud.DB, bedrock.Model, bedrock.Guardrail, appsync.Publish, awslambda.Invoke, codeinterpreter.Sandbox, ssm.ToolSecrets)
 	if err != nil {
 		return nil, err
 	}
-	runner = turn.NewRunner(ports.DB(), ports.Model(), nil, nil)
+	db, outside := ports.DB(), ports.Egress()
+	runner = turn.NewRunner(db, ports.Model(), nil, nil, tool.RunCode(ports.Sandbox()), tool.HTTPFetch(db, outside))
+	runner.Guard = guardrail.Checker{Bedrock: ports.Guardrail()}
+	if s.ToolSecrets != "" {
+		runner.Servers = toolserver.New(db, ports.ToolSecrets(), outside)
+	}
 	if s.AppSyncURL != none {
 		runner.Publish = ports.Publish()
 	}
@@ -117,6 +160,16 @@ func open(s settings, served func() *runtime.Server) (runner *turn.Runner, err e
 		invoke := ports.Invoke()
 		runner.Dispatch = func(ctx context.Context, tenantID, turnID string) error {
 			return invoke.Invoke(ctx, "dispatch-turn", turn.Dispatch{TenantID: tenantID, TurnID: turnID})
+		}
+		runner.Evaluate = func(ctx context.Context, t evaluator.Task) error { return invoke.Invoke(ctx, evaluator.Function, t) }
+		runner.Summarize = func(ctx context.Context, t turn.SummaryTask) error {
+			return invoke.Invoke(ctx, turn.SummarizeFunction, t)
+		}
+		if ports.MailFrom() != "" {
+			functions := ports.Call()
+			runner.Tools = runner.Tools.With([]tool.Tool{tool.SendEmail(db, func(ctx context.Context, payload []byte) ([]byte, error) {
+				return functions.Call(ctx, mail.Function, payload)
+			})})
 		}
 		return runner, nil
 	}

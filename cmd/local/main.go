@@ -19,7 +19,12 @@ import (
 	"github.com/agentplatform/agentplatform/functions"
 	"github.com/agentplatform/agentplatform/pkg/agentcore"
 	"github.com/agentplatform/agentplatform/pkg/local"
+	"github.com/agentplatform/agentplatform/pkg/local/metrics"
+	"github.com/agentplatform/agentplatform/pkg/local/sandbox"
 	"github.com/agentplatform/agentplatform/pkg/manifest"
+	"github.com/agentplatform/agentplatform/pkg/metric"
+	"github.com/agentplatform/agentplatform/pkg/otlp"
+	"github.com/agentplatform/agentplatform/pkg/trace"
 	"github.com/agentplatform/agentplatform/schema"
 )
 
@@ -39,9 +44,12 @@ type settings struct {
 	WitnessKey      string        `env:"ANCHOR_WITNESS_KEY"`
 	AgentRuntimes   string        `env:"AGENT_RUNTIMES"`
 	LogLevel        slog.Level    `env:"LOG_LEVEL" envDefault:"warn"`
+	LogTexts        bool          `env:"LOG_ERROR_TEXTS"`
+	Traces          string        `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`
 }
 
 func main() {
+	sandbox.Worker() // a script of a model runs in this program, started once more
 	once := flag.Bool("once", false, "stop after the first conversation")
 	functions := flag.String("functions", "", "run the functions as processes of their own: `folder` of their binaries, built for this machine")
 	flag.Parse()
@@ -60,7 +68,17 @@ func run(once bool, functionFolder string) error {
 	if s.Model != local.Offline && s.Model != local.Bedrock {
 		return fmt.Errorf("MODEL=%s is not a model; use offline or bedrock", s.Model)
 	}
-	slog.SetDefault(slog.New(tint.NewTextHandler(os.Stderr, &tint.Options{Level: s.LogLevel, TimeFormat: time.TimeOnly, NoColor: !isTerminal(os.Stderr)})))
+	slog.SetDefault(slog.New(trace.Logs(tint.NewTextHandler(os.Stderr, &tint.Options{Level: s.LogLevel, TimeFormat: time.TimeOnly, NoColor: !isTerminal(os.Stderr)}), s.LogTexts)))
+	figures := metrics.New()
+	metric.SetDefault(figures)
+	if s.Traces != "" {
+		exporter, err := otlp.Open(context.Background(), "agentplatform-local")
+		if err != nil {
+			return err
+		}
+		trace.SetDefault(exporter)
+		defer closeTraces(exporter)
+	}
 	runtimes, err := agentcore.Parse(s.AgentRuntimes)
 	if err != nil {
 		return err
@@ -76,7 +94,7 @@ func run(once bool, functionFolder string) error {
 	fmt.Println("starting the database, object storage, identity pool and model …")
 	p, err := local.Start(ctx, local.Config{Dir: s.DataDir, Port: s.Port, TLSPort: s.TLSPort, Password: s.Password, DatabaseURL: s.DatabaseURL,
 		Model: s.Model, ModelID: s.ModelID, BedrockEndpoint: s.BedrockEndpoint, Operators: s.Operators,
-		Functions: functionFolder, AnchorInterval: s.AnchorInterval, WitnessURL: s.WitnessURL, WitnessKey: s.WitnessKey, Runtimes: runtimes, Table: functions.Table, Rows: rows, Log: progress()})
+		Functions: functionFolder, AnchorInterval: s.AnchorInterval, WitnessURL: s.WitnessURL, WitnessKey: s.WitnessKey, Runtimes: runtimes, Table: functions.Table, Rows: rows, Metrics: figures, Log: progress()})
 	if err != nil && ctx.Err() != nil {
 		fmt.Println("\nstopped before the platform was up; the next start goes on from there")
 		return nil
@@ -101,6 +119,15 @@ func run(once bool, functionFolder string) error {
 	}
 	stop() // a second Ctrl-C ends the process at once
 	return errors.Join(err, p.Stop(context.Background()))
+}
+
+// closeTraces exports what is left.
+func closeTraces(e *otlp.Exporter) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := e.Close(ctx); err != nil {
+		slog.Warn("spans were not exported", "error", err)
+	}
 }
 
 // wait runs the platform until it is told to stop, and says when the conversation's events are anchored.

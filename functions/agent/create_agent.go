@@ -26,6 +26,9 @@ func CreateAgent(env *handler.Env) lambda.Handler {
 		if err != nil {
 			return agent.Agent{}, err
 		}
+		if err := checkEvaluators(a.Input.Fields); err != nil {
+			return agent.Agent{}, err
+		}
 		err = o.InTenant(ctx, db, caller.TenantID, func(tx pgx.Tx) error {
 			var repeated bool
 			created, repeated, err = clienttoken.Once(ctx, tx, caller, "createAgent", a.Input.ClientToken, a.Input.Fields, func() (agent.Agent, error) {

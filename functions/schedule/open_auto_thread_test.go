@@ -64,6 +64,7 @@ func TestOpenRefuses(t *testing.T) {
 		"suspended":              {nil, `update agents set status = 'suspended'`, "Forbidden", "the agent is suspended and takes no turns"},
 		"archived":               {nil, `update agents set status = 'archived'`, "Forbidden", "the agent is archived and takes no turns"},
 		"limited":                {nil, `update agents set status = 'active', turns_per_hour = 1`, "RateLimitExceeded", "the agent's limit of 1 turns per hour is reached"},
+		"no budget":              {nil, `insert into budgets (tenant_id, scope, scope_id, monthly_micros) select tenant_id, 'agent', id, 300000 from agents`, "BudgetExceeded", "the agent's monthly budget of 0.30 USD does not cover another turn"},
 		"no prompt":              {object{"prompt": " "}, "", "ValidationError", "prompt must not be empty"},
 		"a long prompt":          {object{"prompt": strings.Repeat("x", 128<<10+1)}, "", "ValidationError", "prompt is longer than 131072 bytes"},
 		"metadata":               {object{"metadata": []int{1}}, "", "ValidationError", "metadata must be a JSON object"},

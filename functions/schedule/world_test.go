@@ -15,6 +15,7 @@ import (
 	"github.com/agentplatform/agentplatform/functions/schedule"
 	"github.com/agentplatform/agentplatform/functions/turn"
 	"github.com/agentplatform/agentplatform/pkg/agentcore"
+	"github.com/agentplatform/agentplatform/pkg/guardrail"
 	"github.com/agentplatform/agentplatform/pkg/handler"
 	"github.com/agentplatform/agentplatform/pkg/handler/handlertest"
 	"github.com/agentplatform/agentplatform/pkg/ident"
@@ -24,7 +25,9 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/postgres"
 	"github.com/agentplatform/agentplatform/pkg/postgres/pgtest"
 	"github.com/agentplatform/agentplatform/pkg/publish"
+	"github.com/agentplatform/agentplatform/pkg/sandbox"
 	pkgschedule "github.com/agentplatform/agentplatform/pkg/schedule"
+	"github.com/agentplatform/agentplatform/pkg/secret"
 	"github.com/agentplatform/agentplatform/pkg/thread"
 	pkgturn "github.com/agentplatform/agentplatform/pkg/turn"
 	"github.com/agentplatform/agentplatform/schema"
@@ -59,6 +62,7 @@ func newWorld(t testing.TB) *world {
 	require.NoError(t, err)
 	ports := &handler.Ports{
 		DB: func() *postgres.DB { return p.DB.App }, Model: func() model.Model { return w }, Publish: func() publish.Publisher { return p },
+		Guardrail: func() guardrail.Guard { return nil }, Sandbox: func() sandbox.Sandbox { return nil }, ToolSecrets: func() secret.Store { return nil },
 		Invoke: func() invoke.Invoker { return w }, Runtimes: func() agentcore.Runtimes { return nil },
 		Signal: func(point string) {
 			if w.signal != nil {

@@ -42,7 +42,7 @@ func TestCreateTenant(t *testing.T) {
 	made, err := create(t, p, stranger, "initech", "Initech", "Peter@Initech.test")
 	require.Nil(t, err)
 	require.True(t, ident.Valid(made.ID))
-	require.Equal(t, user.Tenant{ID: made.ID, Slug: "initech", Name: "Initech", CreatedAt: made.CreatedAt}, made)
+	require.Equal(t, user.Tenant{ID: made.ID, Slug: "initech", Name: "Initech", TurnsAtOnce: 50, CreatedAt: made.CreatedAt}, made)
 	require.Equal(t, []string{"invite peter@initech.test"}, p.Directory().Told())
 
 	// Its owner finds a tenant that works.

@@ -17,7 +17,7 @@ import (
 
 // SendMessage answers Mutation.sendMessage: the message and its queued turn are committed, then the turn is dispatched.
 func SendMessage(env *handler.Env) lambda.Handler {
-	db, to, dispatch := env.DB(), env.Publish(), env.Invoke("dispatch-turn")
+	db, to, dispatch, signal := env.DB(), env.Publish(), env.Invoke("dispatch-turn"), env.Signal()
 	type input struct {
 		ThreadID string      `json:"threadId"`
 		Body     string      `json:"body"`
@@ -47,6 +47,7 @@ func SendMessage(env *handler.Env) lambda.Handler {
 		if err != nil || repeated {
 			return message, err
 		}
+		signal("message requested")
 		published := notify.Publish(ctx, to, caller.TenantID, asked.Notices...)
 		if err := dispatch(ctx, turn.Dispatch{TenantID: caller.TenantID, TurnID: asked.TurnID, Published: published}); err != nil {
 			slog.WarnContext(ctx, "dispatch failed; the reaper tries again", "tenant_id", caller.TenantID, "turn_id", asked.TurnID, "error", err)

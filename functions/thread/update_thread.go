@@ -32,7 +32,7 @@ func UpdateThread(env *handler.Env) lambda.Handler {
 				return err
 			}
 			var b pgx.Batch
-			notices = append(notices, notify.Queue(&b, caller.TenantID, thread.Updated(caller.TenantID, updated)))
+			notices = append(notices, notify.Queue(&b, caller.TenantID, updated.UUID, thread.Updated(caller.TenantID, updated)))
 			return tx.SendBatch(ctx, &b).Close()
 		})
 		if err == nil {

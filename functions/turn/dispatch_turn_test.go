@@ -11,6 +11,7 @@ import (
 
 	functions "github.com/agentplatform/agentplatform/functions/turn"
 	"github.com/agentplatform/agentplatform/pkg/agentcore"
+	"github.com/agentplatform/agentplatform/pkg/guardrail"
 	"github.com/agentplatform/agentplatform/pkg/handler"
 	"github.com/agentplatform/agentplatform/pkg/invoke"
 	"github.com/agentplatform/agentplatform/pkg/manifest"
@@ -18,6 +19,8 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/postgres"
 	"github.com/agentplatform/agentplatform/pkg/postgres/pgtest"
 	"github.com/agentplatform/agentplatform/pkg/publish"
+	"github.com/agentplatform/agentplatform/pkg/sandbox"
+	"github.com/agentplatform/agentplatform/pkg/secret"
 	"github.com/agentplatform/agentplatform/pkg/thread"
 	"github.com/agentplatform/agentplatform/pkg/turn"
 	"github.com/agentplatform/agentplatform/schema"
@@ -32,6 +35,7 @@ type site struct {
 	t        *testing.T
 	db       *pgtest.DB
 	runtimes agentcore.Runtimes
+	invoked  []string
 }
 
 func newSite(t *testing.T, runtimes agentcore.Runtimes) *site {
@@ -64,6 +68,7 @@ func (s *site) dispatch(turnID string) error {
 	row, ok := rows.Row("dispatch-turn")
 	require.True(s.t, ok)
 	ports := &handler.Ports{DB: func() *postgres.DB { return s.db.App }, Model: func() model.Model { return s }, Publish: func() publish.Publisher { return s },
+		Guardrail: func() guardrail.Guard { return nil }, Sandbox: func() sandbox.Sandbox { return nil }, ToolSecrets: func() secret.Store { return nil },
 		Invoke: func() invoke.Invoker { return s }, Runtimes: func() agentcore.Runtimes { return s.runtimes }}
 	payload, err := json.Marshal(turn.Dispatch{TenantID: s.TenantID, TurnID: turnID})
 	require.NoError(s.t, err)
@@ -84,7 +89,10 @@ func (s *site) Converse(context.Context, model.Request, model.Stream) (model.Res
 
 func (s *site) Publish(context.Context, ...publish.Event) error { return nil }
 
-func (s *site) Invoke(context.Context, string, any) error { return nil }
+func (s *site) Invoke(_ context.Context, function string, _ any) error {
+	s.invoked = append(s.invoked, function)
+	return nil
+}
 
 // runtime remembers what it was asked to start.
 type runtime struct {

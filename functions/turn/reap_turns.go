@@ -13,19 +13,19 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/turn"
 )
 
-// staleNotification is how old a notification is when its writer is taken for dead.
-const staleNotification = 30 * time.Second
+// undelivered is how old an event is that nobody published when its writer is taken for dead.
+const undelivered = 30 * time.Second
 
-// ReapTurns finds what was lost on the way: turns that nobody works on, notifications that nobody published.
+// ReapTurns finds what was lost on the way: turns that nobody works on, events that nobody published.
 func ReapTurns(env *handler.Env) lambda.Handler {
 	db, to, dispatch := env.DB(), env.Publish(), env.Invoke("dispatch-turn")
 	return handler.Schedule(func(ctx context.Context) error {
 		turns, reapErr := turn.Reap(ctx, db, func(ctx context.Context, tenantID, turnID string) error {
 			return dispatch(ctx, turn.Dispatch{TenantID: tenantID, TurnID: turnID})
 		})
-		notices, sweepErr := notify.Sweep(ctx, db, to, staleNotification)
-		if turns > 0 || notices > 0 {
-			slog.InfoContext(ctx, "reaped", "turns", turns, "notifications", notices)
+		events, sweepErr := notify.Sweep(ctx, db, to, undelivered)
+		if turns > 0 || events > 0 {
+			slog.InfoContext(ctx, "reaped", "turns", turns, "events", events)
 		}
 		return errors.Join(reapErr, sweepErr)
 	})

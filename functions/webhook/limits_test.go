@@ -96,6 +96,30 @@ func TestTheAgentsOwnLimit(t *testing.T) {
 	s.accepted(w, hello, "Idempotency-Key", "third") // the refused call did not use it up
 }
 
+// The agent's budget, its space's or its tenant's: a call that it does not cover leaves nothing, and calls at once cannot pass it together.
+func TestTheAgentsBudget(t *testing.T) {
+	s := newSite(t)
+	w := s.hook(fields{"rate_limit": 1000})
+	s.change(`insert into budgets (tenant_id, scope, scope_id, monthly_micros) values ($1, 'space', $2, 1000000)`, s.TenantID, s.SpaceID) // two turns
+	s.accepted(w, hello)
+	run := s.accepted(w, hello, "Idempotency-Key", "second")
+	before := s.rows()
+	require.Equal(t, "the space's monthly budget of 1.00 USD does not cover another turn", refused(t, 429, "BudgetExceeded", s.call(w.ID, w.Token, hello)).Detail)
+	refused(t, 429, "BudgetExceeded", s.call(w.ID, w.Token, hello, "Idempotency-Key", "third"))
+	refused(t, 429, "BudgetExceeded", s.ask("POST", "/api/webhooks/"+w.ID+"/test", nil))
+	again := read[webhook.Invoked](t, 200, s.call(w.ID, w.Token, hello, "Idempotency-Key", "second"))
+	require.Equal(t, run.RunID, again.RunID)
+	require.Equal(t, before, s.rows())
+	require.Len(t, s.p.Invoked(), 2)
+	require.EqualValues(t, 2, s.get(w.ID).InvocationCount)
+	s.change(`update budgets set monthly_micros = 4 * 370000 where scope_id = $1`, s.SpaceID)
+	require.Equal(t, map[int]int{202: 2, 429: 18}, s.crowd(20, s.hook(fields{"rate_limit": 1000})), "no more together than one by one")
+	s.change(`update agents set turns_per_minute = 1000`)
+	refused(t, 429, "BudgetExceeded", s.call(w.ID, w.Token, hello, "Idempotency-Key", "third"))
+	s.change(`update budgets set monthly_micros = 5 * 370000 where scope_id = $1`, s.SpaceID)
+	s.accepted(w, hello, "Idempotency-Key", "third") // the refused call did not use it up
+}
+
 func TestAnAgentThatTakesNoTurns(t *testing.T) {
 	s := newSite(t)
 	w := s.hook()

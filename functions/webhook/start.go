@@ -12,7 +12,7 @@ import (
 )
 
 // start makes the run, dispatches it and answers: 202 for a run that this call started, 200 for an earlier one with the same key.
-func start(ctx context.Context, db *postgres.DB, dispatch func(context.Context, any) error, tenantID string, i webhook.Invocation) (handler.Reply, error) {
+func start(ctx context.Context, db *postgres.DB, dispatch func(context.Context, any) error, signal func(string), tenantID string, i webhook.Invocation) (handler.Reply, error) {
 	invoked, err := webhook.Invoke(ctx, db, tenantID, i)
 	if err != nil {
 		return handler.Reply{}, err
@@ -20,6 +20,7 @@ func start(ctx context.Context, db *postgres.DB, dispatch func(context.Context, 
 	if invoked.Deduplicated {
 		return handler.Reply{Body: invoked}, nil
 	}
+	signal("run requested")
 	if err := dispatch(ctx, turn.Dispatch{TenantID: tenantID, TurnID: invoked.RunID}); err != nil {
 		slog.WarnContext(ctx, "dispatch failed; the reaper tries again", "tenant_id", tenantID, "turn_id", invoked.RunID, "error", err)
 	}

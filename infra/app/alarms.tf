@@ -31,7 +31,7 @@ locals {
     periods = max(rate.minutes < 60 ? 5 : 2, ceil(local.rows[rate.function].timeout / (rate.minutes * 60)) + 3)
   } if rate.minutes <= 1440 }
 
-  # ---- Figures of the log: a line "metric" with metric and value.
+  # ---- Figures of the log: pkg/metric writes lines of which CloudWatch makes metrics.
   figures = {
     "audit.drained"         = { function = "drain-outbox", unit = "Count" }
     "audit.quarantined.new" = { function = "drain-outbox", unit = "Count" }
@@ -50,21 +50,6 @@ locals {
     beacon-late    = { figure = "audit.beacon.age", above = 180, periods = 3, what = "No beacon in the audit bucket tells of events that are minutes old: see drain-outbox." }
     cadence-missed = { figure = "audit.anchor.lateness", above = var.anchor_interval_minutes * 60, periods = 2, what = "An anchor of the audit log is more than a cadence late: see publish-anchor." }
     witness-failed = { figure = "audit.witness.failed", above = 0, periods = 3, what = "Anchors go out without their witness's signature." }
-  }
-}
-
-resource "aws_cloudwatch_log_metric_filter" "figure" {
-  for_each = local.figures
-
-  name           = each.key
-  log_group_name = aws_cloudwatch_log_group.function[each.value.function].name
-  pattern        = "{ $.message = \"metric\" && $.metric = \"${each.key}\" }"
-
-  metric_transformation {
-    namespace = local.namespace
-    name      = each.key
-    value     = "$.value"
-    unit      = each.value.unit
   }
 }
 
@@ -176,7 +161,7 @@ resource "aws_cloudwatch_metric_alarm" "figure" {
   alarm_name          = "${local.prefix}-${each.key}"
   alarm_description   = each.value.what
   namespace           = local.namespace
-  metric_name         = aws_cloudwatch_log_metric_filter.figure[each.value.figure].name
+  metric_name         = each.value.figure
   statistic           = "Maximum"
   period              = 60
   comparison_operator = "GreaterThanThreshold"
@@ -273,6 +258,38 @@ resource "aws_cloudwatch_metric_alarm" "gateway" {
       dimensions  = each.value.dimensions
       period      = 300
       stat        = each.value.count
+    }
+  }
+}
+
+# A turn that fails is an answer that somebody waits for in vain. Cancelled and interrupted ones are what people wanted.
+resource "aws_cloudwatch_metric_alarm" "turns_failed" {
+  alarm_name          = "${local.prefix}-turns-failed"
+  alarm_description   = "More than 10 % of the turns failed for 15 minutes. The lines `turn ended` and `turn failed` say by what type of error."
+  comparison_operator = "GreaterThanThreshold"
+  threshold           = 10
+  evaluation_periods  = 3
+  treat_missing_data  = "notBreaching"
+  alarm_actions       = local.to
+  ok_actions          = local.to
+
+  metric_query {
+    id          = "share"
+    expression  = "IF(FILL(failed, 0) >= 3, 100 * FILL(failed, 0) / (FILL(failed, 0) + FILL(succeeded, 0)), 0)"
+    label       = "% failed"
+    return_data = true
+  }
+  dynamic "metric_query" {
+    for_each = toset(["failed", "succeeded"])
+    content {
+      id = metric_query.key
+      metric {
+        namespace   = local.namespace
+        metric_name = "turns"
+        dimensions  = { status = metric_query.key }
+        period      = 300
+        stat        = "Sum"
+      }
     }
   }
 }

@@ -13,6 +13,12 @@ locals {
     { title = "HTTP API latency (ms)", metrics = [for stat in ["p50", "p99"] : ["AWS/ApiGateway", "Latency", "ApiId", aws_apigatewayv2_api.platform.id, { stat = stat }]] },
     { title = "GraphQL API errors", metrics = [for metric in ["4XXError", "5XXError"] : ["AWS/AppSync", metric, "GraphQLAPIId", aws_appsync_graphql_api.platform.id, { stat = "Sum" }]] },
     { title = "Subscriptions", metrics = [for metric in ["ActiveConnections", "ActiveSubscriptions"] : ["AWS/AppSync", metric, "GraphQLAPIId", aws_appsync_graphql_api.platform.id, { stat = "Maximum" }]] },
+    { title = "Turns by how they ended", metrics = [for status in ["succeeded", "failed", "cancelled", "interrupted"] : [local.namespace, "turns", "status", status, { stat = "Sum" }]] },
+    { title = "Turns by phase, p95 (ms)", metrics = [for name in ["turn.perception", "turn.planning", "turn.action", "turn.feedback"] : [local.namespace, name, { stat = "p95" }]] },
+    { title = "Calls in a turn", metrics = [for name in ["turn.model_calls", "turn.tool_calls"] : [local.namespace, name, { stat = "Average" }]] },
+    { title = "Tokens by model", metrics = [for name in ["tokens.input", "tokens.output", "tokens.cached"] : [{ expression = "SEARCH('{\"${local.namespace}\",model} MetricName=\"${name}\"', 'Sum')", label = name }]] },
+    { title = "Cost by model (USD)", metrics = [[{ expression = "SEARCH('{\"${local.namespace}\",model} MetricName=\"cost\"', 'Sum')", label = "cost" }]] },
+    { title = "Denials", metrics = [for name in ["denials.tool", "denials.approval", "denials.guardrail", "denials.budget", "denials.rate_limit"] : [local.namespace, name, { stat = "Sum" }]] },
     { title = "Audit log: how late (s)", metrics = [for name, figure in local.figures : [local.namespace, name, { stat = "Maximum" }] if figure.unit == "Seconds"] },
     { title = "Audit log: events", metrics = [for name, figure in local.figures : [local.namespace, name, { stat = "Maximum" }] if figure.unit == "Count"] },
     { title = "Error lines", metrics = [for name in ["error.lines", "audit.alarms"] : [local.namespace, name, { stat = "Sum" }]] },
@@ -34,7 +40,7 @@ resource "aws_cloudwatch_dashboard" "platform" {
 }
 
 locals {
-  singles = [aws_cloudwatch_metric_alarm.audit_alarm, aws_cloudwatch_metric_alarm.error_lines, aws_cloudwatch_metric_alarm.dead_letters, aws_cloudwatch_metric_alarm.scheduler]
+  singles = [aws_cloudwatch_metric_alarm.audit_alarm, aws_cloudwatch_metric_alarm.error_lines, aws_cloudwatch_metric_alarm.dead_letters, aws_cloudwatch_metric_alarm.scheduler, aws_cloudwatch_metric_alarm.turns_failed]
   many = concat(values(aws_cloudwatch_metric_alarm.group), values(aws_cloudwatch_metric_alarm.heartbeat), values(aws_cloudwatch_metric_alarm.figure),
   values(aws_cloudwatch_metric_alarm.gateway))
 }

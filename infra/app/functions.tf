@@ -17,7 +17,7 @@ module "first" {
   row               = merge(each.value, { reserved = var.reserve_concurrency ? each.value.reserved : -1 })
   bucket            = var.data.buckets.functions.name
   role_arn          = aws_iam_role.function[local.set_of[each.key]].arn
-  settings          = merge([for need in local.needs[each.key] : try(local.grants[need].env, {})]...) # of local.env, which waits for the runtime
+  settings          = merge(concat([local.telemetry], [for need in local.needs[each.key] : try(local.grants[need].env, {})])...) # of local.env, which waits for the runtime
   log_group         = aws_cloudwatch_log_group.function[each.key].name
   log_level         = var.log_level
   subnet_ids        = var.foundation.private_subnet_ids

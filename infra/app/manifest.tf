@@ -43,7 +43,7 @@ locals {
   no_zip         = [for name, row in local.rows : name if !fileexists(row.zip)]
   no_row         = [for zip in fileset(local.dist, "*.zip") : zip if !contains(keys(local.rows), trimsuffix(zip, ".zip"))]
   unknown_needs  = distinct([for need in flatten(values(local.needs)) : need if !contains(keys(local.grants), need)])
-  unknown_kinds  = distinct([for on in flatten([for row in local.rows : row.on]) : on if !contains(["graphql", "http", "schedule", "invoke", "trigger", "state", "deploy"], split(" ", on)[0])])
+  unknown_kinds  = distinct([for on in flatten([for row in local.rows : row.on]) : on if !contains(["graphql", "http", "schedule", "invoke", "call", "trigger", "state", "deploy"], split(" ", on)[0])])
   no_machine     = [for name, machine in local.tasks : "${machine} (${name})" if !contains(keys(local.machines), machine)]
   unknown_auths  = [for name, row in local.rows : name if !contains(["user", "operator", "internal", "api-secret", "webhook-token"], row.auth)]
   unpinned_image = var.agent_runtime && var.runtime_image_tag == null
@@ -65,7 +65,7 @@ resource "terraform_data" "ready" {
     }
     precondition {
       condition     = length(local.unknown_kinds) == 0
-      error_message = "schema/routes.json has triggers that this tier does not make: ${join(", ", local.unknown_kinds)}. It knows graphql, http, schedule, invoke, trigger, state and deploy."
+      error_message = "schema/routes.json has triggers that this tier does not make: ${join(", ", local.unknown_kinds)}. It knows graphql, http, schedule, invoke, call, trigger, state and deploy."
     }
     precondition {
       condition     = length(local.no_machine) == 0
@@ -78,6 +78,10 @@ resource "terraform_data" "ready" {
     precondition {
       condition     = !local.unpinned_image
       error_message = "runtime_image_tag is missing: push the agent runtime's image to ${var.data.runtime_repository_url} and name its tag, for example runtime_image_tag = \"1.4.0\"; or let turns run in a function: agent_runtime = false."
+    }
+    precondition {
+      condition     = var.mail_from == "" || endswith(var.foundation.email_identity_arn, ":identity/${split("@", "${var.mail_from}@")[1]}")
+      error_message = "mail_from ${var.mail_from} is not at the foundation's email_domain: SES sends for that domain only. Set email_domain in the tier foundation and apply it first."
     }
     precondition {
       condition     = alltrue([for name in keys(local.rows) : length("${local.prefix}-${name}") <= 64])

@@ -41,6 +41,16 @@ locals {
       }]
     }
 
+    # The guardrails that the deployment names, in whatever version. Rules of guardrails need nobody.
+    "guardrail" = {
+      env = {}
+      allow = [for ids in [var.guardrail_ids] : {
+        Effect   = "Allow"
+        Action   = ["bedrock:ApplyGuardrail"]
+        Resource = [for id in ids : "${local.arn}:bedrock:${local.here}:guardrail/${id}"]
+      } if length(ids) > 0]
+    }
+
     # AgentCore puts a hyphen and ten characters of its own behind a runtime's name. Without a runtime, turns run in the function itself.
     "runtime" = {
       env = {} # AGENT_RUNTIMES, added below: the runtime's own settings are made of this map too
@@ -49,6 +59,54 @@ locals {
         Action   = ["bedrock-agentcore:InvokeAgentRuntime"]
         Resource = ["${local.arn}:bedrock-agentcore:${local.here}:runtime/${name}-*"]
       } if var.agent_runtime]
+    }
+
+    # Sessions of the one interpreter, which has no network.
+    "sandbox" = {
+      env = {} # CODE_INTERPRETER_ID, added below: this map is looked at before anything is made
+      allow = [for name in [local.interpreter_name] : {
+        Effect   = "Allow"
+        Action   = ["bedrock-agentcore:StartCodeInterpreterSession", "bedrock-agentcore:InvokeCodeInterpreter", "bedrock-agentcore:StopCodeInterpreterSession"]
+        Resource = ["${local.arn}:bedrock-agentcore:${local.here}:code-interpreter-custom/${name}-*"]
+      } if var.code_interpreter]
+    }
+
+    # Tenants' keys and tokens of tool servers: encrypted parameters below one prefix. The names below it begin with the tenant (pkg/secret.ID).
+    "secret:tools" = {
+      env = { TOOL_SECRETS_PREFIX = "/${local.prefix}/tools", TOOL_SECRETS_KEY_ID = var.foundation.key_arns["tools"] }
+      allow = flatten([for parameters in ["${local.arn}:ssm:${local.here}:parameter/${local.prefix}/tools/*"] : [
+        { Effect = "Allow", Action = ["ssm:GetParameter", "ssm:PutParameter", "ssm:DeleteParameter"], Resource = [parameters] },
+        {
+          Effect   = "Allow"
+          Action   = ["kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey"]
+          Resource = [var.foundation.key_arns["tools"]]
+          Condition = {
+            StringEquals = { "kms:ViaService" = "ssm.${var.region}.${local.dns_suffix}" }
+            StringLike   = { "kms:EncryptionContext:PARAMETER_ARN" = parameters }
+          }
+        },
+      ]])
+    }
+
+    # The internet, by the network's own way there. The function itself refuses what is not on it (pkg/egress).
+    "egress" = {
+      env   = {}
+      allow = []
+    }
+
+    # From the one address, by the identity that it belongs to. The recipients are looked at by whoever asks (pkg/tool).
+    "mail" = {
+      env = {}
+      allow = [for from in [var.mail_from] : {
+        Effect    = "Allow"
+        Action    = ["ses:SendEmail", "ses:SendRawEmail"] # of a whole message, SES asks for both
+        Resource  = [var.foundation.email_identity_arn]
+        Condition = { StringEquals = { "ses:FromAddress" = from } }
+      } if from != "" && var.foundation.email_identity_arn != ""]
+    }
+    "mail-from" = {
+      env   = { MAIL_FROM = var.mail_from }
+      allow = []
     }
 
     # The mutations that only the platform may call, and no other field: whoever can publish cannot read through the API.
@@ -160,9 +218,14 @@ locals {
   } })
 
   env = { for name, needs in local.needs : name => merge(concat(
+    [local.telemetry],
     [for need in needs : try(local.grants[need].env, {})],
     [for need in needs : { AGENT_RUNTIMES = local.with_runtime ? "default=${local.runtime_arn}" : "" } if need == "runtime"],
+    [for need in needs : { CODE_INTERPRETER_ID = local.interpreter_id } if need == "sandbox"],
   )...) }
+
+  # What every function and the runtime are told, whatever they need.
+  telemetry = merge({ METRICS_NAMESPACE = local.namespace }, var.log_error_texts ? { LOG_ERROR_TEXTS = "true" } : {})
 
   # ---- What several needs are made of
 

@@ -100,6 +100,11 @@ output "runtime_arn" {
   value       = local.with_runtime ? local.runtime_arn : null
 }
 
+output "code_interpreter_id" {
+  description = "The code interpreter, null with code_interpreter = false."
+  value       = var.code_interpreter ? local.interpreter_id : null
+}
+
 output "memory_id" {
   description = "The managed memory, null where the platform's own memory service is on."
   value       = var.memory_service ? null : aws_cloudformation_stack.memory[0].outputs["MemoryId"]

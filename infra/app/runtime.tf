@@ -11,7 +11,7 @@ locals {
 
   runtime = jsondecode(file("${path.module}/runtime.cfn.json"))
   runtime_template = merge(local.runtime, { Resources = { Runtime = merge(local.runtime.Resources.Runtime, {
-    Properties = merge(local.runtime.Resources.Runtime.Properties, { EnvironmentVariables = merge({ AWS_REGION = var.region }, [for need in local.runtime_needs : try(local.grants[need].env, {})]...) })
+    Properties = merge(local.runtime.Resources.Runtime.Properties, { EnvironmentVariables = merge({ AWS_REGION = var.region }, local.telemetry, var.otlp_endpoint == null ? {} : { OTEL_EXPORTER_OTLP_ENDPOINT = var.otlp_endpoint }, concat([for need in local.runtime_needs : try(local.grants[need].env, {})], [for need in local.runtime_needs : { CODE_INTERPRETER_ID = local.interpreter_id } if need == "sandbox"])...) })
   }) } })
 
   repository     = var.data.runtime_repository_url

@@ -65,6 +65,7 @@ variable "foundation" {
     runtime_security_group_id   = string
     key_arns                    = map(string)
     anchor_signing_key_arn      = string
+    email_identity_arn          = optional(string, "")
     user_pool = object({
       id          = string
       arn         = string
@@ -81,8 +82,8 @@ variable "foundation" {
   })
 
   validation {
-    condition     = contains(keys(var.foundation.key_arns), "logs")
-    error_message = "foundation has no key for logs: apply the tier foundation of this version first."
+    condition     = length(setsubtract(["logs", "tools"], keys(var.foundation.key_arns))) == 0
+    error_message = "foundation has no key for logs, or none for tools: apply the tier foundation of this version first."
   }
   validation {
     condition     = length(var.foundation.private_subnet_ids) >= 2
@@ -160,6 +161,28 @@ variable "model_ids" {
   validation {
     condition     = length(var.model_ids) > 0 && alltrue([for id in var.model_ids : can(regex("^([a-z-]+\\.)?[a-z0-9]+\\.[a-z0-9.:-]+\\*?$", id))])
     error_message = "model_ids must be ids of Bedrock models or inference profiles, for example anthropic.claude-sonnet-4-5-20250929-v1:0 or us.anthropic.claude-*; a * may stand at the end only, behind a provider and the beginning of a name."
+  }
+}
+
+variable "guardrail_ids" {
+  description = "Guardrails of Amazon Bedrock, in this account and region, by which tenants' guardrails of kind BEDROCK may check: ids. Any other one is refused."
+  type        = list(string)
+  default     = []
+
+  validation {
+    condition     = alltrue([for id in var.guardrail_ids : can(regex("^[a-z0-9]{1,64}$", id))])
+    error_message = "guardrail_ids must be ids of guardrails of Amazon Bedrock, for example gr1a2b3c4d5e: lower-case letters and digits, neither a name nor an ARN."
+  }
+}
+
+variable "mail_from" {
+  description = "Address at the foundation's email_domain that agents' mails come from, once SES has verified the domain and the account is out of SES's sandbox. Empty: agents send no mail."
+  type        = string
+  default     = ""
+
+  validation {
+    condition     = var.mail_from == "" || can(regex("^[A-Za-z0-9_+-]+(\\.[A-Za-z0-9_+-]+)*@([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z]{2,}$", var.mail_from))
+    error_message = "mail_from is one e-mail address without a name, its domain in lower case, for example agents@example.com, or empty."
   }
 }
 
@@ -241,6 +264,12 @@ variable "embedding_model_id" {
   }
 }
 
+variable "code_interpreter" {
+  description = "Run the code of models in a code interpreter without a network, on Bedrock AgentCore. False, where AgentCore is not: the tool run_code answers that this deployment has none."
+  type        = bool
+  default     = true
+}
+
 variable "agent_runtime" {
   description = "Run turns in the agent runtime, a container on Bedrock AgentCore. False: they run in the function dispatch-turn, in at most 15 minutes each."
   type        = bool
@@ -310,6 +339,23 @@ variable "log_level" {
   validation {
     condition     = contains(["DEBUG", "INFO"], var.log_level)
     error_message = "log_level must be DEBUG or INFO: alarms are made of Info lines."
+  }
+}
+
+variable "log_error_texts" {
+  description = "Whether the lines of tenants' work hold the texts of errors too, which may quote what people, models and tools have written. Without them a line says by what types of errors something failed."
+  type        = bool
+  default     = false
+}
+
+variable "otlp_endpoint" {
+  description = "OpenTelemetry collector that the agent runtime sends the spans of turns to, by OTLP over HTTP: one that its subnets reach. Null: none. Functions send theirs to X-Ray."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.otlp_endpoint == null || can(regex("^https?://[^/?#@\\s]+(/[^?#\\s]*)?$", var.otlp_endpoint))
+    error_message = "otlp_endpoint is an address without a user, a query or a fragment, for example http://collector.internal:4318."
   }
 }
 

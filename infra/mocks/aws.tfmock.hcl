@@ -123,6 +123,8 @@ mock_resource "aws_cloudfront_distribution" {
 
 mock_resource "aws_cloudformation_stack" {
   defaults = { outputs = {
+    InterpreterId = "agentplatform_dev_sandbox-MOCKED0001"
+
     Endpoint   = "agentplatform-dev.proxy-mock.eu-central-1.rds.amazonaws.com"
     Arn        = "arn:aws:rds:eu-central-1:123456789012:db-proxy:prx-mock"
     MemoryId   = "agentplatform_dev_memory-MOCKED0001"

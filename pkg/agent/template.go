@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/agentplatform/agentplatform/pkg/evaluator"
 	"github.com/agentplatform/agentplatform/pkg/fault"
 	"github.com/agentplatform/agentplatform/pkg/ident"
 	"github.com/agentplatform/agentplatform/pkg/postgres"
@@ -13,26 +14,29 @@ import (
 
 // Template is what agents share; an agent overrides it field by field.
 type Template struct {
-	ID              string     `json:"id"`
-	Name            string     `json:"name"`
-	Description     *string    `json:"description"`
-	ModelID         string     `json:"modelId"`
-	SystemPrompt    *string    `json:"systemPrompt"`
-	Runtime         string     `json:"runtime"`
-	Tools           []string   `json:"tools"`
-	GuardrailID     *string    `json:"guardrailId"`
-	SkillPackIDs    *[]string  `json:"skillPackIds"`
-	KnowledgeBaseID *string    `json:"knowledgeBaseId"`
-	CreatedAt       ident.Time `json:"createdAt"`
-	UpdatedAt       ident.Time `json:"updatedAt"`
+	ID              string            `json:"id"`
+	Name            string            `json:"name"`
+	Description     *string           `json:"description"`
+	ModelID         string            `json:"modelId"`
+	SystemPrompt    *string           `json:"systemPrompt"`
+	Runtime         string            `json:"runtime"`
+	Tools           []string          `json:"tools"`
+	ToolApprovals   []string          `json:"toolApprovals"`
+	GuardrailID     *string           `json:"guardrailId"`
+	SkillPackIDs    *[]string         `json:"skillPackIds"`
+	KnowledgeBaseID *string           `json:"knowledgeBaseId"`
+	Evaluators      *[]evaluator.Spec `json:"evaluators"` // of its agents' turns
+	FetchHosts      []string          `json:"fetchHosts"` // that http_fetch may ask
+	CreatedAt       ident.Time        `json:"createdAt"`
+	UpdatedAt       ident.Time        `json:"updatedAt"`
 }
 
-const templateColumns = `id, name, description, model_id, system_prompt, runtime, tools, guardrail_id, skill_pack_ids, knowledge_base_id, created_at, updated_at`
+const templateColumns = `id, name, description, model_id, system_prompt, runtime, tools, approvals, guardrail_id, skill_pack_ids, knowledge_base_id, created_at, updated_at, evaluators, fetch_hosts`
 
 func scanTemplate(row pgx.CollectableRow) (Template, error) {
 	var t Template
-	err := row.Scan(&t.ID, &t.Name, &t.Description, &t.ModelID, &t.SystemPrompt, &t.Runtime, &t.Tools, &t.GuardrailID, &t.SkillPackIDs,
-		&t.KnowledgeBaseID, &t.CreatedAt, &t.UpdatedAt)
+	err := row.Scan(&t.ID, &t.Name, &t.Description, &t.ModelID, &t.SystemPrompt, &t.Runtime, &t.Tools, &t.ToolApprovals, &t.GuardrailID, &t.SkillPackIDs,
+		&t.KnowledgeBaseID, &t.CreatedAt, &t.UpdatedAt, &t.Evaluators, &t.FetchHosts)
 	return t, err
 }
 
@@ -62,7 +66,7 @@ func CreateDefault(ctx context.Context, tx pgx.Tx, tenantID string, d Default) (
 	if err := a.check(); err != nil {
 		return Agent{}, err
 	}
-	_, err := tx.Exec(ctx, `insert into agent_templates (tenant_id, id, name, model_id, tools, is_default) values ($1, $2, 'Default', $3, '{read_thread}', true)`,
+	_, err := tx.Exec(ctx, `insert into agent_templates (tenant_id, id, name, model_id, tools, is_default) values ($1, $2, 'Default', $3, '{ask_user,read_thread}', true)`,
 		tenantID, a.TemplateID, d.ModelID)
 	if err != nil {
 		return Agent{}, err

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/caarlos0/env/v11"
 
+	"github.com/agentplatform/agentplatform/pkg/egress"
 	"github.com/agentplatform/agentplatform/pkg/handler"
 	"github.com/agentplatform/agentplatform/pkg/tenant"
 )
@@ -40,6 +41,11 @@ type Settings struct {
 	DefaultModel      string        `env:"DEFAULT_MODEL_ID"`                    // of a new tenant's template
 	UserPoolID        string        `env:"USER_POOL_ID"`
 	AgentRuntimes     string        `env:"AGENT_RUNTIMES"`               // selector=ARN or URL, comma-separated; empty: turns run in dispatch-turn
+	CodeInterpreterID string        `env:"CODE_INTERPRETER_ID"`          // AgentCore; empty: no code runs
+	ToolSecretsPrefix string        `env:"TOOL_SECRETS_PREFIX"`          // of the parameters that hold tenants' secrets of tool servers: /agentplatform-prod/tools
+	ToolSecretsKeyID  string        `env:"TOOL_SECRETS_KEY_ID"`          // KMS, of that category
+	EgressLoopback    bool          `env:"EGRESS_LOOPBACK"`              // tenants may name addresses of this machine: on one machine only
+	MailFrom          string        `env:"MAIL_FROM"`                    // the address that e-mails come from; empty: none are sent
 	APISecret         string        `env:"API_AUTH_SECRET,unset"`        // at least 32 characters
 	APISecretID       string        `env:"API_AUTH_SECRET_SECRET_ID"`    // instead: the secret
 	EmissionKey       string        `env:"AUDIT_EMISSION_KEY,unset"`     // at least 32 characters; the database must not hold it
@@ -80,6 +86,8 @@ func Ports(ctx context.Context, load func(context.Context) (aws.Config, error), 
 	p := &handler.Ports{
 		Operators:    func() tenant.Operators { return tenant.ParseOperators(a.OperatorEmails) },
 		DefaultModel: func() string { return Required("DEFAULT_MODEL_ID", a.DefaultModel) },
+		MailFrom:     func() string { return a.MailFrom },
+		Egress:       func() egress.Config { return egress.Config{Loopback: a.EgressLoopback} },
 		Anchoring: func() handler.Anchoring {
 			return handler.Anchoring{Interval: a.AnchorInterval, Retention: a.AnchorRetention, Origin: Required("ANCHOR_ORIGIN", a.AnchorOrigin),
 				WitnessURL: a.WitnessURL, WitnessKey: a.WitnessKey}

@@ -54,6 +54,9 @@ func (e *Error) Error() string { return e.Message }
 // Unwrap gives the log the cause; it never reaches a caller.
 func (e *Error) Unwrap() error { return e.cause }
 
+// ErrorType is the type, for who may not have the message.
+func (e *Error) ErrorType() string { return string(e.Type) }
+
 // Status is the HTTP status to answer with.
 func (e *Error) Status() int {
 	if e.status != 0 {

@@ -255,6 +255,8 @@ func (g *generator) literal(typ *ast.Type, depth int) string {
 		return pick(g, `"a"`, `"b"`, "1", `"7"`)
 	case "AWSJSON":
 		return pick(g, `"{\"a\": [1]}"`, `"null"`, `"\"x\""`)
+	case "AWSDate":
+		return `"2024-02-29"`
 	case "AWSDateTime":
 		return `"2024-02-29T23:59:59.123456Z"`
 	case "AWSURL":
@@ -325,6 +327,8 @@ func (g *generator) input(typ *ast.Type, depth int) string {
 		return pick(g, `"a"`, `"b"`, "1", `"7"`)
 	case "AWSJSON":
 		return pick(g, `"{\"a\": [1]}"`, `"null"`, `"\u0022x\u0022"`)
+	case "AWSDate":
+		return `"2024-02-29"`
 	case "AWSDateTime":
 		return `"2024-02-29T23:59:59.123456Z"`
 	case "AWSURL":

@@ -176,6 +176,8 @@ func (d *data) leafValue(def *ast.Definition) string {
 		return d.of("true", "false")
 	case "ID":
 		return d.of(`"a"`, `"b"`, `"c"`, `1`)
+	case "AWSDate":
+		return `"2024-02-29"`
 	case "AWSDateTime":
 		return `"2024-02-29T23:59:59.123456Z"`
 	case "AWSURL":

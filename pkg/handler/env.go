@@ -2,7 +2,7 @@
 //
 // A function is made by a constructor `func Name(env *handler.Env) lambda.Handler`, the same for every trigger. It takes what it needs from
 // the Env, which refuses what the function's manifest row does not declare, and wraps its operation by the adapter of its trigger:
-// Resolver, Batch (GraphQL), REST (HTTP), Task (asynchronous invoke), Schedule, State (state machine). Adapters decode, put the caller into the context and map
+// Resolver, Batch (GraphQL), REST (HTTP), Task (asynchronous invoke), Call (of a function that waits), Schedule, State (state machine). Adapters decode, put the caller into the context and map
 // errors, once, as their last step.
 package handler
 
@@ -15,14 +15,19 @@ import (
 
 	"github.com/agentplatform/agentplatform/pkg/agentcore"
 	"github.com/agentplatform/agentplatform/pkg/audit/outbox"
+	"github.com/agentplatform/agentplatform/pkg/egress"
+	"github.com/agentplatform/agentplatform/pkg/guardrail"
 	"github.com/agentplatform/agentplatform/pkg/identity"
 	"github.com/agentplatform/agentplatform/pkg/invoke"
+	"github.com/agentplatform/agentplatform/pkg/mail"
 	"github.com/agentplatform/agentplatform/pkg/manifest"
 	"github.com/agentplatform/agentplatform/pkg/model"
 	"github.com/agentplatform/agentplatform/pkg/object"
 	"github.com/agentplatform/agentplatform/pkg/page"
 	"github.com/agentplatform/agentplatform/pkg/postgres"
 	"github.com/agentplatform/agentplatform/pkg/publish"
+	"github.com/agentplatform/agentplatform/pkg/sandbox"
+	"github.com/agentplatform/agentplatform/pkg/secret"
 	"github.com/agentplatform/agentplatform/pkg/sign"
 	"github.com/agentplatform/agentplatform/pkg/tenant"
 )
@@ -37,10 +42,16 @@ type Ports struct {
 	Ledger       func() *postgres.DB    // as the ledger's one writer
 	Owner        func() postgres.Config // how to connect as the database's owner
 	Model        func() model.Model
+	Guardrail    func() guardrail.Guard
 	Publish      func() publish.Publisher
 	Invoke       func() invoke.Invoker
 	Call         func() invoke.Caller
+	Mail         func() *mail.Mailer
+	MailFrom     func() string // nil: as empty
 	Runtimes     func() agentcore.Runtimes
+	Sandbox      func() sandbox.Sandbox
+	ToolSecrets  func() secret.Store
+	Egress       func() egress.Config // nil: as the zero Config has it
 	Operators    func() tenant.Operators
 	PageKey      func() page.Key
 	EmissionKey  func() []byte
@@ -111,6 +122,12 @@ func (e *Env) Model() model.Model {
 	return e.ports.Model()
 }
 
+// Guardrail checks texts by the guardrails of Amazon Bedrock; rules need nobody (need "guardrail").
+func (e *Env) Guardrail() guardrail.Guard {
+	e.need("guardrail")
+	return e.ports.Guardrail()
+}
+
 // Publish reaches the subscribers (need "publish").
 func (e *Env) Publish() publish.Publisher {
 	e.need("publish")
@@ -124,6 +141,28 @@ func (e *Env) Invoke(function string) func(ctx context.Context, payload any) err
 	return func(ctx context.Context, payload any) error { return invoker.Invoke(ctx, function, payload) }
 }
 
+// Call asks that function, one of Call's, and waits for its answer (need "invoke:<function>").
+func (e *Env) Call(function string) invoke.Function {
+	e.need("invoke:" + function)
+	caller := e.ports.Call()
+	return func(ctx context.Context, payload []byte) ([]byte, error) { return caller.Call(ctx, function, payload) }
+}
+
+// Mail sends e-mails (need "mail").
+func (e *Env) Mail() *mail.Mailer {
+	e.need("mail")
+	return e.ports.Mail()
+}
+
+// MailFrom is the address that e-mails come from; empty: the deployment sends none (need "mail-from").
+func (e *Env) MailFrom() string {
+	e.need("mail-from")
+	if e.ports.MailFrom == nil {
+		return ""
+	}
+	return e.ports.MailFrom()
+}
+
 // Fields calls the functions that answer the schema's fields (need "fields").
 func (e *Env) Fields() invoke.Caller {
 	e.need("fields")
@@ -134,6 +173,27 @@ func (e *Env) Fields() invoke.Caller {
 func (e *Env) Runtimes() agentcore.Runtimes {
 	e.need("runtime")
 	return e.ports.Runtimes()
+}
+
+// Sandbox runs code of a model (need "sandbox").
+func (e *Env) Sandbox() sandbox.Sandbox {
+	e.need("sandbox")
+	return e.ports.Sandbox()
+}
+
+// ToolSecrets are tenants' keys and tokens of tool servers (need "secret:tools").
+func (e *Env) ToolSecrets() secret.Store {
+	e.need("secret:tools")
+	return e.ports.ToolSecrets()
+}
+
+// Egress is how addresses that tenants name are reached (need "egress").
+func (e *Env) Egress() egress.Config {
+	e.need("egress")
+	if e.ports.Egress == nil {
+		return egress.Config{}
+	}
+	return e.ports.Egress()
 }
 
 // Operators are the platform operators (need "operators").
@@ -220,8 +280,13 @@ func (e *Env) DefaultModel() string {
 	return e.ports.DefaultModel()
 }
 
-// Signal is a test's crash points; nil outside tests.
-func (e *Env) Signal() func(point string) { return e.ports.Signal }
+// Signal is a test's crash points; outside tests it does nothing.
+func (e *Env) Signal() func(point string) {
+	if e.ports.Signal == nil {
+		return func(string) {}
+	}
+	return e.ports.Signal
+}
 
 // Build makes the functions of all rows that have a constructor.
 func Build(rows manifest.Manifest, table map[string]Constructor, ports *Ports) map[string]lambda.Handler {

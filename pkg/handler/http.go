@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"log/slog"
 	"mime"
 	"net/http"
 	"net/url"
@@ -67,6 +68,7 @@ func REST(run func(ctx context.Context, r *Request) (Reply, error)) lambda.Handl
 			} else if f.Type == fault.Unauthorized {
 				answer.Headers["www-authenticate"] = "Bearer"
 			}
+			denied(ctx, fault.From(err), slog.String("route", e.RouteKey), slog.String("request_id", r.ID))
 			answer.Headers["content-type"] = "application/problem+json"
 			answer.StatusCode, body = Problem(err, r.Path, r.ID)
 		case body == nil:

@@ -163,6 +163,7 @@ func answer(e Event, run func() (any, error)) Answer {
 		failed("resolver failed", err, "field", e.Field, "request_id", e.RequestID)
 		return Answer{ErrorType: f.Type, Message: f.Message + " (request " + e.RequestID + ")"}
 	}
+	denied(context.Background(), f, slog.String("field", e.Field), slog.String("request_id", e.RequestID))
 	return Answer{ErrorType: f.Type, Message: f.Message}
 }
 

@@ -43,6 +43,28 @@ func Trigger[E, A any](run func(ctx context.Context, event E) (A, error)) lambda
 	})
 }
 
+// Call adapts a function that another one asks and waits for (Env.Call): a payload P, an Answer with A or the error, which invoke.Ask reads. An error that is a
+// fault says that nothing was done; every other one is an InternalError, whose text goes to the log only.
+func Call[P, A any](run func(ctx context.Context, payload P) (A, error)) lambda.Handler {
+	return trigger(func(ctx context.Context, raw []byte) ([]byte, error) {
+		var answer Answer
+		payload, err := decode[P](raw)
+		if err == nil {
+			var result A
+			if result, err = run(ctx, payload); err == nil {
+				answer.Data, err = json.Marshal(result)
+			}
+		}
+		if f := fault.From(err); f != nil {
+			if f.Type == fault.InternalError {
+				failed("a call failed", err)
+			}
+			answer = Answer{ErrorType: f.Type, Message: f.Message}
+		}
+		return json.Marshal(answer)
+	})
+}
+
 // State adapts a function that a state machine calls: the state's input I, its answer A. An error is the state's, by name, for the machine to
 // catch or retry: a StateError as it is, a fault by its type, everything else as InternalError, whose text goes to the log only.
 func State[I, A any](run func(ctx context.Context, input I) (A, error)) lambda.Handler {
@@ -62,6 +84,7 @@ func State[I, A any](run func(ctx context.Context, input I) (A, error)) lambda.H
 		if f.Type == fault.InternalError {
 			failed("a state failed", err)
 		}
+		denied(ctx, f)
 		return nil, messages.InvokeResponse_Error{Type: string(f.Type), Message: f.Message}
 	})
 }

@@ -4,4 +4,4 @@ package launch
 
 import "github.com/aws/aws-lambda-go/lambda"
 
-func trace(_ string, next lambda.Handler) lambda.Handler { return next }
+func traced(_ string, next lambda.Handler) lambda.Handler { return next }

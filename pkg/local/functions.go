@@ -22,6 +22,9 @@ import (
 const (
 	functionPrefix = "agentplatform-local-"
 	signingKeyID   = "agentplatform-local-anchors" // in the functions' KMS
+	interpreterID  = "agentplatform-local-sandbox" // their code interpreter
+	toolSecrets    = "/agentplatform-local/tools"  // the prefix of their parameters
+	toolSecretsKey = "agentplatform-local-tools"   // and what those are kept under
 	accessKey      = "platform"                    // the platform's own, of object storage and of what else functions find in place of AWS
 
 	// coldStart is what a caller of a function in a process of its own waits beyond the function's timeout: for an instance to start, or to become free.
@@ -59,7 +62,9 @@ func (p *Platform) functions(hub *realtime.Hub) (map[string]lambda.Handler, erro
 		return nil, errors.New("functions in processes of their own ask the offline model, or the one at AWS_ENDPOINT_URL_BEDROCK_RUNTIME; for Bedrock itself leave -functions out")
 	}
 	p.aws.serve(awsapi.New(awsapi.Config{AccessKey: accessKey, Secret: p.secrets.get("S3_ROOT_SECRET"), KeyID: signingKeyID, Signer: p.signer, Publisher: hub,
-		Lambda: &host.API{Prefix: functionPrefix, Invoke: p.host.Invoke, Event: p.event}, Cognito: p.pool.Admin()}), p.failed)
+		Lambda: &host.API{Prefix: functionPrefix, Invoke: p.host.Invoke, Event: p.event}, Cognito: p.pool.Admin(),
+		SecretsPrefix: toolSecrets, SecretsKeyID: toolSecretsKey, Secrets: p.toolKeys,
+		InterpreterID: interpreterID, Sandbox: p.programs, Mail: p.sent, MailFrom: mailFrom}), p.failed)
 	all := map[string]lambda.Handler{}
 	for _, row := range p.config.Rows.Rows {
 		all[row.Name] = p.host.Handler(row.Name)
@@ -67,7 +72,7 @@ func (p *Platform) functions(hub *realtime.Hub) (map[string]lambda.Handler, erro
 	return all, nil
 }
 
-// caller has the HTTP GraphQL function ask the functions beside it. The rows' timeouts are its gateway's to keep.
+// caller has functions ask those beside them. The rows' timeouts are for whoever asks to keep: the HTTP GraphQL function's gateway, a turn's tool.
 type caller struct{ platform *Platform }
 
 // Call implements invoke.Caller.
@@ -109,6 +114,11 @@ func (p *Platform) environment(name string) []string {
 	add("db:reader", "DATABASE_READER_URL", p.database.url(readerRole))
 	add("db:ledger", "DATABASE_LEDGER_URL", p.database.url(ledgerRole))
 	add("db:owner", "DATABASE_OWNER_URL", p.database.owner)
+	add("sandbox", "CODE_INTERPRETER_ID", interpreterID)
+	add("secret:tools", "TOOL_SECRETS_PREFIX", toolSecrets)
+	add("secret:tools", "TOOL_SECRETS_KEY_ID", toolSecretsKey)
+	add("mail-from", "MAIL_FROM", mailFrom)
+	add("egress", "EGRESS_LOOPBACK", "true")
 	add("page-key", "PAGE_TOKEN_KEY", p.secrets.get("PAGE_TOKEN_KEY"))
 	add("audit", "AUDIT_EMISSION_KEY", p.secrets.get("AUDIT_EMISSION_KEY"))
 	add("api-secret", "API_AUTH_SECRET", p.secrets.get("API_AUTH_SECRET"))

@@ -1,7 +1,7 @@
 // Package local is the whole platform on one machine: the same functions, schema, policies and wire protocols as in the cloud, with a local
 // adapter behind each technology. Nothing in it is a mock: PostgreSQL, the S3 store, the tokens, the model's wire format are real.
 //
-// Everything durable is under Config.Dir (secrets.env, postgres/, objects/, identity/, tls/, outbox/, dead-letters/), so a second start goes on where the first ended,
+// Everything durable is under Config.Dir (secrets.env, postgres/, objects/, identity/, tls/, outbox/, dead-letters/, tool-secrets/), so a second start goes on where the first ended,
 // also when that one was killed.
 package local
 
@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -29,6 +30,8 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/local/realtime"
 	"github.com/agentplatform/agentplatform/pkg/manifest"
 	"github.com/agentplatform/agentplatform/pkg/model"
+	"github.com/agentplatform/agentplatform/pkg/sandbox"
+	"github.com/agentplatform/agentplatform/pkg/secret"
 	"github.com/agentplatform/agentplatform/pkg/sign"
 	"github.com/agentplatform/agentplatform/pkg/tenant"
 )
@@ -62,6 +65,7 @@ type Config struct {
 	Table         map[string]handler.Constructor // the functions. Required
 	Rows          manifest.Manifest              // the manifest. Required
 	Signal        func(point string)             // tests: crash points of a turn
+	Metrics       http.Handler                   // the page /local/metrics; nil: there is none
 	Log           *slog.Logger                   // told what takes time at the start; default nobody
 }
 
@@ -81,6 +85,8 @@ const (
 	region        = "us-east-1"
 	anchorBucket  = "agentplatform-local-anchors"
 	exportsBucket = "agentplatform-local-exports"
+
+	mailFrom = "agents@localhost.localdomain" // where the mails of its outbox come from
 
 	anchorOrigin    = "agentplatform.local/audit"
 	anchorRetention = 400 * 24 * time.Hour
@@ -103,6 +109,9 @@ type Platform struct {
 	signer   sign.Signer
 	users    []string // addresses of the seeded tenants' users
 	model    *modelPort
+	toolKeys secret.Store    // tenants' keys and tokens of tool servers
+	scripts  sandbox.Sandbox // runs code of models
+	programs sandbox.Sandbox // runs the code interpreter's programs, for functions in processes of their own
 	queue    *queue
 	host     *host.Host // of the functions in processes of their own; nil: they run in this one
 	aws      *listener  // what those find in place of AWS
@@ -150,6 +159,9 @@ func Start(ctx context.Context, c Config) (_ *Platform, err error) {
 	if err := p.openSecrets(); err != nil {
 		return nil, err
 	}
+	if err := p.openSandbox(); err != nil {
+		return nil, err
+	}
 	if err := p.openHost(); err != nil {
 		return nil, err
 	}
@@ -174,7 +186,11 @@ func (p *Platform) openSecrets() (err error) {
 		p.secrets.get(name)
 	}
 	p.Password = p.secrets.get("LOCAL_PASSWORD")
-	return p.secrets.save()
+	if err := p.secrets.save(); err != nil { // first: what is kept under a key must not outlive it
+		return err
+	}
+	p.toolKeys, err = secret.Dir(filepath.Join(p.config.Dir, "tool-secrets"), p.secrets.get("TOOL_SECRETS_KEY"))
+	return err
 }
 
 // openParts starts what does not depend on one another, at the same time.

@@ -11,17 +11,23 @@ import (
 
 	"github.com/agentplatform/agentplatform/pkg/agentcore"
 	"github.com/agentplatform/agentplatform/pkg/cloud/bedrock"
+	"github.com/agentplatform/agentplatform/pkg/egress"
+	"github.com/agentplatform/agentplatform/pkg/guardrail"
 	"github.com/agentplatform/agentplatform/pkg/handler"
 	"github.com/agentplatform/agentplatform/pkg/identity"
 	"github.com/agentplatform/agentplatform/pkg/invoke"
 	"github.com/agentplatform/agentplatform/pkg/local/offline"
 	"github.com/agentplatform/agentplatform/pkg/local/realtime"
+	"github.com/agentplatform/agentplatform/pkg/mail"
 	"github.com/agentplatform/agentplatform/pkg/model"
 	"github.com/agentplatform/agentplatform/pkg/object"
 	"github.com/agentplatform/agentplatform/pkg/page"
 	"github.com/agentplatform/agentplatform/pkg/postgres"
 	"github.com/agentplatform/agentplatform/pkg/publish"
+	"github.com/agentplatform/agentplatform/pkg/sandbox"
+	"github.com/agentplatform/agentplatform/pkg/secret"
 	"github.com/agentplatform/agentplatform/pkg/sign"
+	"github.com/agentplatform/agentplatform/pkg/trace"
 )
 
 // ports are the local adapters.
@@ -30,10 +36,16 @@ func (p *Platform) ports(hub *realtime.Hub) *handler.Ports {
 		DB:          func() *postgres.DB { return p.database.app },
 		Reader:      func() *postgres.DB { return p.database.reader },
 		Model:       func() model.Model { return p.model },
+		Guardrail:   func() guardrail.Guard { return p.model.guard() },
 		Publish:     func() publish.Publisher { return hub },
 		Invoke:      func() invoke.Invoker { return p.queue },
 		Call:        func() invoke.Caller { return caller{p} },
+		Mail:        func() *mail.Mailer { return mail.New(p.sent) },
+		MailFrom:    func() string { return mailFrom },
 		Runtimes:    func() agentcore.Runtimes { return p.runtimes(hub) },
+		Sandbox:     func() sandbox.Sandbox { return p.scripts },
+		ToolSecrets: func() secret.Store { return p.toolKeys },
+		Egress:      func() egress.Config { return egress.Config{Loopback: true} },
 		Operators:   p.Operators,
 		PageKey:     func() page.Key { return page.Key(p.secrets.get("PAGE_TOKEN_KEY")) },
 		Ledger:      func() *postgres.DB { return p.database.ledger },
@@ -108,8 +120,16 @@ func openModel(ctx context.Context, c Config) (*modelPort, error) {
 		return nil, errors.Join(err, m.close())
 	}
 	m.endpoint = settings.Endpoint
-	m.Model = model.NewRetry(m.bedrock, model.RetryConfig{Log: slog.Default()})
+	m.Model = model.Traced(model.NewRetry(m.bedrock, model.RetryConfig{Log: slog.Default()}), trace.Bedrock)
 	return m, nil
+}
+
+// guard asks the guardrails of whatever answers the model's calls; nil where that is no Bedrock.
+func (m *modelPort) guard() guardrail.Guard {
+	if m.bedrock == nil {
+		return nil
+	}
+	return bedrock.NewGuard(bedrock.Guard{Client: m.bedrock, Log: slog.Default()})
 }
 
 func (m *modelPort) close() error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/agentplatform/agentplatform/pkg/deadletter"
 	"github.com/agentplatform/agentplatform/pkg/local/host"
+	"github.com/agentplatform/agentplatform/pkg/trace"
 )
 
 // tries is how often a call is tried in all, as in the cloud.
@@ -50,7 +51,7 @@ func (q *queue) run(c invocation) {
 }
 
 func (q *queue) try(c invocation) (err error) {
-	ctx, cancel := context.WithTimeout(q.ctx, c.row.Timeout.Duration())
+	ctx, cancel := context.WithTimeout(trace.In(q.ctx, trace.Scope{RequestID: c.id}), c.row.Timeout.Duration())
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {

@@ -71,6 +71,9 @@ func (p *Platform) mount(hub *realtime.Hub) error {
 		w.Header().Set("Cache-Control", "no-store")
 		_, _ = io.WriteString(w, p.Outputs.verifyEnv())
 	})
+	if p.config.Metrics != nil {
+		plain.Handle("GET /local/metrics", p.config.Metrics)
+	}
 	sent := p.sent.Handler()
 	plain.Handle("GET "+outbox.Path, sent)
 	plain.Handle("GET "+outbox.Path+"/{id}", sent)

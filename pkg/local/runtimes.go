@@ -57,7 +57,8 @@ func (p *Platform) writeRuntimeEnv() error {
 	key, secret := "local", "local"
 	if p.host != nil { // a runtime then reaches subscribers and functions itself, as in AWS: dispatch-turn does not follow what it tells
 		settings = append(slices.DeleteFunc(settings, func(v [2]string) bool { return v[1] == "none" }), [2]string{"APPSYNC_URL", p.aws.url("http")},
-			[2]string{"FUNCTION_PREFIX", functionPrefix}, [2]string{"AWS_ENDPOINT_URL", p.aws.url("http")})
+			[2]string{"FUNCTION_PREFIX", functionPrefix}, [2]string{"AWS_ENDPOINT_URL", p.aws.url("http")}, [2]string{"CODE_INTERPRETER_ID", interpreterID},
+			[2]string{"MAIL_FROM", mailFrom})
 		key, secret = accessKey, p.secrets.get("S3_ROOT_SECRET")
 	}
 	if endpoint != "" {

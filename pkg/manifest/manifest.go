@@ -15,7 +15,7 @@ import (
 type Row struct {
 	Name     string   `json:"name"`               // folder, zip, table entry and Lambda suffix: "send-message"
 	Package  string   `json:"package"`            // folder under functions/: "thread"
-	On       []string `json:"on"`                 // what calls it: `graphql Mutation.sendMessage`, `http POST /graphql`, `schedule rate(1 minute)`, `invoke`, `state auto-thread`, `trigger cognito:pre-token`, `deploy before` (the deployment itself, before it changes the other functions), `deploy after`
+	On       []string `json:"on"`                 // what calls it: `graphql Mutation.sendMessage`, `http POST /graphql`, `schedule rate(1 minute)`, `invoke` (another function, which does not wait), `call` (another function, which waits), `state auto-thread`, `trigger cognito:pre-token`, `deploy before` (the deployment itself, before it changes the other functions), `deploy after`
 	Auth     Auth     `json:"auth"`               // who may call it
 	Needs    []string `json:"needs"`              // closed vocabulary, see Needs
 	Timeout  Seconds  `json:"timeout"`            // seconds
@@ -58,13 +58,20 @@ var Needs = []string{
 	"identity",             // the identity pool's users
 	"api-secret",           // API_AUTH_SECRET
 	"default-model",        // what a new tenant's agents ask
+	"guardrail",            // the guardrails of Amazon Bedrock: checking texts by them
+	"sandbox",              // where code of a model runs
+	"secret:tools",         // tenants' keys and tokens of tool servers
+	"egress",               // addresses on the internet that tenants name
+	"mail",                 // sending e-mails
+	"mail-from",            // the address that e-mails come from, if there is one
 	"runtime",              // the agent runtimes: starting turns in them
 	"fields",               // the functions that answer the schema's fields: calling them, and waiting for their answers
 }
 
 // Tags are what functions are built with. lambda.norpc leaves out the library for Go's retired runtime, grpcnotrace the pages of gRPC's own traces: each
-// looks up methods by name, which keeps the linker from dropping any method, and nearly doubles a binary.
-const Tags = "lambda.norpc,grpcnotrace"
+// looks up methods by name, which keeps the linker from dropping any method, and nearly doubles a binary. nethttpomithttp2 leaves out HTTP/2, whose gain is
+// many calls at a time over one connection: a function answers one.
+const Tags = "lambda.norpc,grpcnotrace,nethttpomithttp2"
 
 // Manifest is the whole file.
 type Manifest struct {

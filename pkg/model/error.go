@@ -53,6 +53,9 @@ func (e *Error) Error() string { return e.Message }
 // Unwrap is the cause, for the log and errors.Is; it must not reach a tenant.
 func (e *Error) Unwrap() error { return e.cause }
 
+// ErrorType is the reason, for who may not have the cause.
+func (e *Error) ErrorType() string { return string(e.Reason) }
+
 // Temporary reports whether another attempt may succeed.
 func (e *Error) Temporary() bool { return e.retry }
 

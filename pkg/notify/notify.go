@@ -1,124 +1,136 @@
-// Package notify tells subscribers of what was committed, at least once.
-//
-// An event is written in the transaction of the change it tells of, published after the commit and then deleted. Whoever dies in between
-// leaves the row, and Sweep publishes it again: a subscriber may see an event twice, and never misses one for good while it listens.
 package notify
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"time"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/agentplatform/agentplatform/pkg/ident"
 	"github.com/agentplatform/agentplatform/pkg/postgres"
 	"github.com/agentplatform/agentplatform/pkg/publish"
 )
 
-// Notice is a written event that was not yet published.
+// Notice is events of one thread that a transaction stores together, and what is to be published between them.
 type Notice struct {
-	ID    string
-	Event publish.Event
+	threadUUID string
+	events     []publish.Event // in order; numbered when the batch has run
 }
 
-// Queue adds the event's row to a batch that is going to be committed.
-func Queue(b *pgx.Batch, tenantID string, e publish.Event) Notice {
-	n := Notice{ident.New(), e}
-	b.Queue(`insert into notifications (tenant_id, id, event) values ($1, $2, $3)`, tenantID, n.ID, e)
+// Queue adds the rows of a thread's events to a batch, which numbers them when it runs; what is not of the thread is published only.
+//
+// It comes last in the batch, and the batch last in its transaction: the thread's other events wait for the commit. By then the message of a
+// NewMessage is in the thread.
+func Queue(b *pgx.Batch, tenantID, threadUUID string, events ...publish.Event) Notice {
+	return queue(b, tenantID, threadUUID, nil, events)
+}
+
+// QueueTurn is Queue for what an attempt of a turn tells: its events are kept with the turn.
+func QueueTurn(b *pgx.Batch, tenantID, threadUUID, turnID string, events ...publish.Event) Notice {
+	return queue(b, tenantID, threadUUID, &turnID, events)
+}
+
+func queue(b *pgx.Batch, tenantID, threadUUID string, turnID *string, events []publish.Event) Notice {
+	n := Notice{threadUUID, slices.Clone(events)}
+	var texts, messages []*string // of each event its JSON, or else the message that it tells of
+	var again []bool
+	for _, e := range n.events {
+		if _, ok := e.(publish.ThreadEvent); !ok {
+			continue
+		}
+		var text, message *string
+		if m, ok := e.(publish.NewMessage); ok {
+			message = &m.Message.ID
+		} else {
+			raw, _ := e.MarshalJSON() // texts and numbers
+			text = ptr(string(raw))
+		}
+		texts, messages, again = append(texts, text), append(messages, message), append(again, e.Repeatable())
+	}
+	if len(texts) == 0 {
+		return n
+	}
+	b.Queue(`with counter as (
+			insert into thread_sequences as s (tenant_id, thread_uuid, last, prune_at) values ($1, $2, $3, now() + $8)
+			on conflict (tenant_id, thread_uuid) do update set last = s.last + excluded.last, prune_at = coalesce(s.prune_at, excluded.prune_at) returning last),
+		stored as (
+			insert into thread_events (tenant_id, thread_uuid, sequence, turn_id, event, position, undelivered)
+			select $1, $2, c.last - $3 + e.n, $4, e.event::json,
+				case when e.message is not null then (select m.position from messages m where m.thread_uuid = $2 and m.id = e.message order by m.position desc limit 1) end,
+				e.again
+			from counter c, unnest($5::text[], $6::uuid[], $7::boolean[]) with ordinality as e (event, message, again, n))
+		select last - $3 from counter`, tenantID, threadUUID, len(texts), turnID, texts, messages, again, Kept).QueryRow(func(row pgx.Row) error {
+		var number int
+		if err := row.Scan(&number); err != nil {
+			return err
+		}
+		for i, e := range n.events {
+			if t, ok := e.(publish.ThreadEvent); ok {
+				number++
+				n.events[i] = t.Numbered(number)
+			}
+		}
+		return nil
+	})
 	return n
 }
 
-// Deliver publishes committed notices in order and deletes them; it reports whether all were published. What fails stays for Sweep, so it is
+func ptr[T any](v T) *T { return &v }
+
+// Published are the numbers of events that the subscribers got, by thread UUID, for somebody to Settle.
+type Published map[string][]int
+
+// Deliver publishes committed notices in order and settles them; it reports whether all were published. What fails stays for Sweep, so it is
 // logged and not an error of the caller's.
 func Deliver(ctx context.Context, db *postgres.DB, to publish.Publisher, tenantID string, notices ...Notice) bool {
-	published := Publish(ctx, to, tenantID, notices...)
+	published, all := hand(ctx, to, tenantID, notices)
 	var b pgx.Batch
-	Delete(&b, published)
+	Settle(&b, published)
 	if b.Len() == 0 {
-		return false
+		return all
 	}
 	if err := db.OnceRelaxed(ctx, tenantID, &b); err != nil && ctx.Err() == nil { // a process that stops has nothing to warn of: at least once
-		slog.WarnContext(ctx, "a published notification was not deleted; it will be published again", "tenant_id", tenantID, "error", err)
+		slog.WarnContext(ctx, "a published event was not settled; it will be published again", "tenant_id", tenantID, "error", err)
 	}
-	return true
+	return all
 }
 
-// Publish is the first half of Deliver. It returns the ids of what was published, for somebody to Delete in a transaction of theirs; until
-// then Sweep may publish it again.
-func Publish(ctx context.Context, to publish.Publisher, tenantID string, notices ...Notice) (published []string) {
-	if len(notices) == 0 {
-		return nil
-	}
-	events := make([]publish.Event, len(notices))
-	for i, n := range notices {
-		events[i] = n.Event
-		published = append(published, n.ID)
-	}
-	if err := to.Publish(ctx, events...); err != nil {
-		slog.WarnContext(ctx, "publishing failed; the sweep tries again", "tenant_id", tenantID, "error", err)
-		return nil
-	}
+// Publish is the first half of Deliver. Somebody must Settle what it returns, in a transaction of theirs; until then Sweep may publish it again.
+func Publish(ctx context.Context, to publish.Publisher, tenantID string, notices ...Notice) Published {
+	published, _ := hand(ctx, to, tenantID, notices)
 	return published
 }
 
-// Delete adds the end of published notices to a batch.
-func Delete(b *pgx.Batch, published []string) {
-	for _, id := range published {
-		b.Queue(`delete from notifications where id = $1`, id)
-	}
-}
-
-// sweepSize bounds one sweep's work.
-const sweepSize = 1000
-
-// Sweep publishes what is older than age: its writer died. It returns how many it delivered.
-func Sweep(ctx context.Context, db *postgres.DB, to publish.Publisher, age time.Duration) (int, error) {
-	stale := map[string][]string{}
-	err := db.Unbound(ctx, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `select tenant_id, notification_id from lookup_stale_notifications($1, $2)`, age, sweepSize)
-		if err != nil {
-			return err
-		}
-		clear(stale)
-		var tenantID, id string
-		_, err = pgx.ForEachRow(rows, []any{&tenantID, &id}, func() error {
-			stale[tenantID] = append(stale[tenantID], id)
-			return nil
-		})
-		return err
-	})
-	delivered := 0
-	for tenantID, ids := range stale {
-		notices, failed := read(ctx, db, tenantID, ids)
-		err = errors.Join(err, failed) // other tenants must not wait for it
-		for _, n := range notices {    // one by one: what cannot be published must not keep the others
-			if Deliver(ctx, db, to, tenantID, n) {
-				delivered++
+// hand hands over what must arrive apart from what may be lost: what fails of the one does not keep the other.
+func hand(ctx context.Context, to publish.Publisher, tenantID string, notices []Notice) (published Published, all bool) {
+	published, all = Published{}, true
+	for _, n := range notices {
+		for rest := n.events; len(rest) > 0; {
+			again := rest[0].Repeatable()
+			end := slices.IndexFunc(rest, func(e publish.Event) bool { return e.Repeatable() != again })
+			if end < 0 {
+				end = len(rest)
+			}
+			part := rest[:end]
+			rest = rest[end:]
+			if err := to.Publish(ctx, part...); err != nil {
+				slog.WarnContext(ctx, "publishing failed; clients read what they miss, and the sweep tries messages and updates again", "tenant_id", tenantID, "error", err)
+				all = false
+				continue
+			}
+			for _, e := range part {
+				if t, ok := e.(publish.ThreadEvent); ok && again {
+					published[n.threadUUID] = append(published[n.threadUUID], t.Number())
+				}
 			}
 		}
 	}
-	return delivered, err
+	return published, all
 }
 
-// read gets a tenant's stored notices; one that cannot be read is reported and keeps the others from nothing.
-func read(ctx context.Context, db *postgres.DB, tenantID string, ids []string) (notices []Notice, err error) {
-	rows, err := db.In(tenantID).Query(ctx, `select id, event::text from notifications where id = any($1::uuid[]) order by id`, ids)
-	if err != nil {
-		return nil, err
+// Settle adds to a batch that published events need not be published again.
+func Settle(b *pgx.Batch, published Published) {
+	for threadUUID, numbers := range published {
+		b.Queue(`update thread_events set undelivered = false where thread_uuid = $1 and sequence = any($2::integer[])`, threadUUID, numbers)
 	}
-	var unreadable error
-	var id, event string
-	_, err = pgx.ForEachRow(rows, []any{&id, &event}, func() error {
-		e, err := publish.Decode([]byte(event))
-		if err != nil {
-			unreadable = errors.Join(unreadable, fmt.Errorf("notification %s: %w", id, err))
-			return nil
-		}
-		notices = append(notices, Notice{id, e})
-		return nil
-	})
-	return notices, errors.Join(err, unreadable)
 }

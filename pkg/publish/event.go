@@ -21,6 +21,7 @@ const (
 type NewMessage struct {
 	TenantID string  `json:"tenantId"`
 	ThreadID string  `json:"threadId"` // public id, <PREFIX>-<n>
+	Sequence int     `json:"sequence"` // in the thread, from 1; 0: not stored yet
 	Message  Message `json:"message"`
 }
 
@@ -59,6 +60,7 @@ type ToolResult struct {
 type AgentStatus struct {
 	TenantID string   `json:"tenantId"`
 	ThreadID string   `json:"threadId"`
+	Sequence int      `json:"sequence"`
 	AgentID  string   `json:"agentId"`
 	Status   Activity `json:"status"`
 	Activity *string  `json:"activity"` // for people to read
@@ -68,6 +70,7 @@ type AgentStatus struct {
 type ThreadUpdate struct {
 	TenantID string `json:"tenantId"`
 	ThreadID string `json:"threadId"`
+	Sequence int    `json:"sequence"`
 	Thread   Thread `json:"thread"`
 }
 
@@ -84,6 +87,7 @@ type Thread struct {
 type StreamChunk struct {
 	TenantID  string `json:"tenantId"`
 	ThreadID  string `json:"threadId"`
+	Sequence  int    `json:"sequence"`
 	MessageID string `json:"messageId"` // the id that the finished message will have
 	Chunk     string `json:"chunk"`
 	Done      bool   `json:"done"` // true on the last one, whose chunk may be empty
@@ -104,6 +108,31 @@ func (e AgentStatus) Address() Address   { return Address{ThreadEvents, e.Tenant
 func (e ThreadUpdate) Address() Address  { return Address{ThreadEvents, e.TenantID, e.ThreadID} }
 func (e StreamChunk) Address() Address   { return Address{ThreadEvents, e.TenantID, e.ThreadID} }
 func (e AgentActivity) Address() Address { return Address{AgentActivities, e.TenantID, e.AgentID} }
+
+func (e NewMessage) Number() int   { return e.Sequence }
+func (e AgentStatus) Number() int  { return e.Sequence }
+func (e ThreadUpdate) Number() int { return e.Sequence }
+func (e StreamChunk) Number() int  { return e.Sequence }
+
+func (e NewMessage) Numbered(n int) ThreadEvent {
+	e.Sequence = n
+	return e
+}
+
+func (e AgentStatus) Numbered(n int) ThreadEvent {
+	e.Sequence = n
+	return e
+}
+
+func (e ThreadUpdate) Numbered(n int) ThreadEvent {
+	e.Sequence = n
+	return e
+}
+
+func (e StreamChunk) Numbered(n int) ThreadEvent {
+	e.Sequence = n
+	return e
+}
 
 func (NewMessage) Repeatable() bool    { return true }
 func (AgentStatus) Repeatable() bool   { return false }

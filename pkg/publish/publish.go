@@ -5,8 +5,10 @@
 //     them: an event without them is refused, never broadcast.
 //   - An event is the JSON object of its SDL type, with __typename, in the SDL's spelling: the subscription's selection reads it as it is.
 //   - Publish hands over in order and stops at the first event that could not be handed over, so what arrived is a prefix.
-//   - Publishing is not storing: who must not lose an event writes it down first and publishes again after a crash. NewMessage and
-//     ThreadUpdate may therefore arrive more than once; the others arrive at most once (a chunk twice would garble the text).
+//   - The events of a thread have the thread's numbers (pkg/notify stores and numbers them before they are published), so that a client knows
+//     what it missed, and what it has already. AgentActivity is of many threads and has none.
+//   - Publishing is not storing: NewMessage and ThreadUpdate are published again after a crash, so they may arrive more than once; the others
+//     arrive at most once (a chunk twice would garble the text of a client that does not look at numbers).
 //
 // The adapters are pkg/cloud/appsync and the hub of pkg/local/realtime; both take the same events.
 package publish
@@ -54,4 +56,13 @@ type Event interface {
 	Repeatable() bool
 	// MarshalJSON is the object of the SDL type, with __typename.
 	json.Marshaler
+}
+
+// ThreadEvent is an event of one thread (SDL: ThreadEvent).
+type ThreadEvent interface {
+	Event
+	// Number is its place among the thread's events, from 1; 0: not stored yet.
+	Number() int
+	// Numbered is the event with that number.
+	Numbered(n int) ThreadEvent
 }

@@ -62,9 +62,9 @@ func decode(w http.ResponseWriter, r *http.Request) (turn.Dispatch, error) {
 	if !ident.Valid(d.TenantID) || !ident.Valid(d.TurnID) {
 		return d, fault.Invalid("tenantId and turnId must be UUIDs")
 	}
-	for _, id := range d.Published {
-		if !ident.Valid(id) {
-			return d, fault.Invalid("published must be UUIDs")
+	for threadUUID := range d.Published {
+		if !ident.Valid(threadUUID) {
+			return d, fault.Invalid("publishedEvents must be numbers by UUIDs")
 		}
 	}
 	return d, nil

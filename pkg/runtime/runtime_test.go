@@ -129,7 +129,7 @@ func TestNobodyFollows(t *testing.T) {
 	close(g.open)
 	w := newWorld(t, runtime.Config{}, g, nil)
 	notices := func() (n int) {
-		require.NoError(t, w.db.Superuser(t).QueryRow(t.Context(), `select count(*) from notifications where event->>'__typename' = 'NewMessageEvent' and event->'message'->>'role' = 'assistant'`).Scan(&n))
+		require.NoError(t, w.db.Superuser(t).QueryRow(t.Context(), `select count(*) from thread_events e join messages m using (tenant_id, thread_uuid, position) where undelivered and role = 'assistant'`).Scan(&n))
 		return n
 	}
 	_, followed := w.ask("Hello")
@@ -159,7 +159,7 @@ func TestWhatIsNoInvocation(t *testing.T) {
 		{"/invocations", "application/json", ``, 400, "not a dispatch"},
 		{"/invocations", "application/json", `{}`, 400, "UUIDs"},
 		{"/invocations", "application/json", `{"tenantId":"acme","turnId":"1"}`, 400, "UUIDs"},
-		{"/invocations", "application/json", `{` + ids + `,"published":["'"]}`, 400, "UUIDs"},
+		{"/invocations", "application/json", `{` + ids + `,"publishedEvents":{"'":[1]}}`, 400, "UUIDs"},
 		{"/invocations", "application/json", `{"published":["` + strings.Repeat("x", 65<<10) + `"]}`, 413, "larger than 65536 bytes"},
 		{"/invocations", "text/plain", `{` + ids + `}`, 415, "application/json"},
 		{"/ping", "application/json", `{}`, 405, "GET"},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agentplatform/agentplatform/pkg/agentcore"
 	"github.com/agentplatform/agentplatform/pkg/publish"
+	"github.com/agentplatform/agentplatform/pkg/trace"
 	"github.com/agentplatform/agentplatform/pkg/turn"
 )
 
@@ -100,13 +101,13 @@ func (s *Server) run(claimed *turn.Claimed, d turn.Dispatch, out *feed) {
 	var status turn.Status
 	defer func() {
 		if p := recover(); p != nil {
-			slog.Error("a turn panicked", "tenant_id", d.TenantID, "turn_id", d.TurnID, "panic", p, "stack", string(debug.Stack()))
+			slog.ErrorContext(trace.In(s.ctx, trace.Scope{RequestID: d.RequestID}), "a turn panicked", "tenant_id", d.TenantID, "turn_id", d.TurnID, "panic", p, "stack", string(debug.Stack()))
 		}
 		out.end(status)
 	}()
 	var err error
 	if status, err = claimed.Run(s.ctx); err != nil {
-		slog.Error("the turn goes on in another attempt", "tenant_id", d.TenantID, "turn_id", d.TurnID, "error", err)
+		slog.ErrorContext(trace.In(s.ctx, trace.Scope{TenantID: d.TenantID, TurnID: d.TurnID, RequestID: d.RequestID}), "the turn goes on in another attempt", "error", err)
 	}
 }
 

@@ -145,6 +145,6 @@ func (r Result) settle(ctx context.Context, tx pgx.Tx, tenantID string, th threa
 		return nil, err
 	}
 	var b pgx.Batch
-	notice := notify.Queue(&b, tenantID, thread.Updated(tenantID, th))
+	notice := notify.Queue(&b, tenantID, th.UUID, thread.Updated(tenantID, th))
 	return []notify.Notice{notice}, tx.SendBatch(ctx, &b).Close()
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/agentplatform/agentplatform/pkg/agent"
+	"github.com/agentplatform/agentplatform/pkg/budget"
 	"github.com/agentplatform/agentplatform/pkg/fault"
 	"github.com/agentplatform/agentplatform/pkg/ident"
 	"github.com/agentplatform/agentplatform/pkg/postgres"
@@ -47,7 +48,7 @@ type Opened struct {
 }
 
 // Open opens the execution's AUTO thread with the prompt and a queued turn, in one transaction. An execution that has one keeps it. An agent
-// that takes no turns is Forbidden, its limits are RateLimitExceeded; nothing is written then.
+// that takes no turns is Forbidden, its limits are RateLimitExceeded, its budgets BudgetExceeded; nothing is written then.
 func Open(ctx context.Context, db *postgres.DB, executionARN string, i Input) (opened Opened, err error) {
 	if err := i.check(); err != nil {
 		return Opened{}, err
@@ -86,13 +87,18 @@ func (i Input) open(ctx context.Context, tx pgx.Tx, executionARN string) (Opened
 		}
 	}
 	th := thread.Thread{Channel: thread.Auto, Title: i.Title, Metadata: i.metadata(), AgentID: a.ID}
-	if err := tx.QueryRow(ctx, `select id from spaces where is_default`).Scan(&th.SpaceID); err != nil {
+	var price turn.Price
+	if err := tx.QueryRow(ctx, `select s.id, tp.model_id, b.capped, b.tokens_per_turn
+		from spaces s cross join agent_templates tp cross join lateral budget_terms($1, s.id) b where s.is_default and tp.id = $2`, a.ID, a.TemplateID).
+		Scan(&th.SpaceID, &price.ModelID, &price.Terms.Capped, &price.Terms.TokensPerTurn); err != nil {
 		return Opened{}, err
 	}
 	turnID := ident.New()
 	var b pgx.Batch
-	turn.Start(&b, i.TenantID, turn.Call{RunID: turnID}, &th, i.Prompt)
+	if err := turn.Start(&b, i.TenantID, turn.Call{RunID: turnID}, &th, i.Prompt, price); err != nil {
+		return Opened{}, err
+	}
 	b.Queue(`update executions set turn_id = $2 where id = $1`, e.id, turnID)
 	err = tx.SendBatch(ctx, &b).Close() // completes th
-	return Opened{ThreadID: th.ID, TurnID: turnID}, err
+	return Opened{ThreadID: th.ID, TurnID: turnID}, budget.Refusal(err)
 }

@@ -2,6 +2,7 @@
 package text
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -85,6 +86,16 @@ func CheckJSON(field, s string) error {
 		i += 5
 	}
 	return nil
+}
+
+// CompactJSON is JSON text without the white space that means nothing, as every gateway keeps it: AppSync reads an AWSJSON and writes it anew. What is
+// not JSON stays as it is.
+func CompactJSON(s string) string {
+	var compact bytes.Buffer
+	if json.Compact(&compact, []byte(s)) != nil {
+		return s
+	}
+	return compact.String()
 }
 
 func hex4(s string) uint64 {

@@ -70,3 +70,12 @@ func TestPatchTellsNullFromAbsent(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, `{"a":"x","b":null}`, string(raw))
 }
+
+func TestCompactJSON(t *testing.T) {
+	for in, want := range map[string]string{
+		`{ "b" : [1, {"ü c": null}],` + "\n" + ` "a": "\" x" }`: `{"b":[1,{"ü c":null}],"a":"\" x"}`,
+		" true ": "true", `{"a": `: `{"a": `, "": "", "two words": "two words",
+	} {
+		require.Equal(t, want, CompactJSON(in))
+	}
+}

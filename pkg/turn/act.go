@@ -6,13 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/agentplatform/agentplatform/pkg/budget"
 	"github.com/agentplatform/agentplatform/pkg/fault"
+	"github.com/agentplatform/agentplatform/pkg/ident"
 	"github.com/agentplatform/agentplatform/pkg/model"
 	"github.com/agentplatform/agentplatform/pkg/publish"
 	"github.com/agentplatform/agentplatform/pkg/thread"
@@ -22,113 +24,252 @@ import (
 // parallelTools bounds how many tools of one answer run at a time.
 const parallelTools = 8
 
+// toolCall is one call of an answer on its way.
+type toolCall struct {
+	use    model.ToolUse
+	step   *step
+	result thread.ToolResult
+	fresh  bool       // this attempt has the result
+	lost   bool       // an earlier attempt started it, and its outcome is not known
+	asks   *tool.Asks // it put a question to a person
+}
+
 // act runs the tools that the model asked for, in parallel, and gives it their results. Before: planned is finished and the tool steps
 // are started; after: the tool steps are finished and the next model call is started. Each is one write.
-func (r *Runner) act(ctx context.Context, a *attempt, out *stream, planned *step, uses []model.ToolUse) error {
-	a.phases.begin(Action)
-	names := make([]string, len(uses))
-	for i, u := range uses {
-		names[i] = u.Name
+//
+// A call that a person must approve first, or that asks a person, stops the turn once the others have ended: the stop says for what.
+func (r *Runner) act(ctx context.Context, a *attempt, out *stream, planned *step, uses []model.ToolUse) (*stop, error) {
+	ctx = a.begin(ctx, Action)
+	for _, u := range uses {
 		a.calls = append(a.calls, thread.ToolCall{ID: u.ID, Name: u.Name, Input: string(u.Input)})
 	}
-	resumed := planned.finished
-	if !resumed {
-		planned.finished = true
-		if err := r.record(ctx, a, []step{*planned}, a.journal.plan(toolStep, names...)); err != nil {
-			return err
-		}
-		r.signal("tools started")
+	if planned.number <= a.said.steps {
+		a.said.calls, a.said.outcomes = len(a.calls), len(a.outcomes)
 	}
-	out.status(publish.CallingTool, "calling "+strings.Join(names, ", "))
-
-	results := make([]thread.ToolResult, len(uses))
-	steps := make([]*step, len(uses))
-	fresh := make([]bool, len(uses))
-	var g errgroup.Group
-	g.SetLimit(parallelTools)
-	for i, use := range uses {
-		s := a.journal.take()
-		steps[i], fresh[i] = s, !s.finished
-		g.Go(func() error {
-			if s.finished {
-				return json.Unmarshal(s.response, &results[i])
-			}
-			results[i] = r.call(ctx, a, use, resumed)
-			var err error
-			s.response, err = json.Marshal(results[i])
-			s.finished = results[i].Status == thread.ToolOK || ctx.Err() == nil // a tool that was cut short has no outcome
-			return err
-		})
+	calls, err := r.begin(ctx, a, planned, uses)
+	if err != nil {
+		return nil, err
 	}
-	if err := g.Wait(); err != nil {
-		return err
+	if names := running(calls); names != "" {
+		out.status(publish.CallingTool, "calling "+names)
+	}
+	if err := r.runAll(ctx, a, calls); err != nil {
+		return nil, err
 	}
 	var finished []step
-	for i, s := range steps {
-		if fresh[i] && s.finished {
-			finished = append(finished, *s)
+	for _, c := range calls {
+		if c.fresh && c.step.finished {
+			finished = append(finished, *c.step)
 		}
 	}
 	if ctx.Err() != nil {
 		a.left = finished
-		return context.Cause(ctx)
+		return nil, context.Cause(ctx)
+	}
+	if s := stopFor(planned, calls, finished); s != nil {
+		return s, nil
+	}
+	return nil, r.acted(ctx, a, calls, finished)
+}
+
+// begin writes the calls' steps before anything runs: those of an answer that is new, or of calls that a person has approved meanwhile.
+func (r *Runner) begin(ctx context.Context, a *attempt, planned *step, uses []model.ToolUse) ([]*toolCall, error) {
+	calls := make([]*toolCall, len(uses))
+	resumed := planned.finished
+	var started []step
+	var approvals []approval
+	if !resumed {
+		planned.finished = true
+		for _, u := range uses {
+			s := a.journal.add(toolStep, u.Name)
+			if s.waiting = a.mustBeApproved(u); s.waiting {
+				approvals = append(approvals, approval{s.number, u})
+			}
+			started = append(started, *s)
+		}
+	}
+	for i, u := range uses {
+		calls[i] = &toolCall{use: u, step: a.journal.take()}
+		s := calls[i].step
+		if !resumed || s.finished {
+			continue
+		}
+		switch d := a.approvals[s.number]; {
+		case !s.waiting:
+			calls[i].lost = true
+		case d.status == Approved:
+			s.waiting = false
+			started = append(started, *s) // from here on it may have run
+		case d.status == Denied:
+			calls[i].refuse(d.refusal())
+		case a.expired:
+			calls[i].refuse(fmt.Sprintf("nobody approved the call within %s", approvalTime))
+		}
+	}
+	if resumed && len(started) == 0 {
+		return calls, nil
+	}
+	var finished []step
+	if !resumed {
+		finished = []step{*planned}
+	}
+	err := r.record(ctx, a, finished, started, func(b *pgx.Batch) { a.queueApprovals(b, approvals) })
+	if err == nil {
+		r.signal("tools started")
+	}
+	return calls, err
+}
+
+// runAll runs what has no outcome yet and waits for nobody.
+func (r *Runner) runAll(ctx context.Context, a *attempt, calls []*toolCall) error {
+	var g errgroup.Group
+	g.SetLimit(parallelTools)
+	for _, c := range calls {
+		switch {
+		case c.fresh || c.step.waiting:
+			continue
+		case c.step.finished:
+			if err := json.Unmarshal(c.step.response, &c.result); err != nil {
+				return errors.Join(err, g.Wait())
+			}
+			continue
+		}
+		g.Go(func() error {
+			r.call(ctx, a, c)
+			if c.asking() {
+				return nil
+			}
+			c.fresh = true
+			response, err := json.Marshal(c.result)
+			c.step.response, c.step.finished = response, c.result.Status == thread.ToolOK || ctx.Err() == nil // a tool that was cut short has no outcome
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+// acted hands the results to the model, and writes them and the model call that comes next.
+func (r *Runner) acted(ctx context.Context, a *attempt, calls []*toolCall, finished []step) error {
+	results := make([]thread.ToolResult, len(calls))
+	for i, c := range calls {
+		results[i] = c.result
 	}
 	a.outcomes = append(a.outcomes, results...)
 	a.history = append(a.history, model.Message{Role: model.User, Blocks: blocks(results)})
-	if next := a.journal.plan(modelStep, a.agent.modelID); len(finished)+len(next) > 0 {
-		if err := r.record(ctx, a, finished, next); err != nil {
-			return err
-		}
-		r.signal("tools finished")
+	var verdict *budget.Verdict
+	next := a.journal.plan(modelStep, a.agent.modelID)
+	err := r.record(ctx, a, finished, next, func(b *pgx.Batch) {
+		verdict = book(r.Prices).Settle(b, a.turnID, a.agent.modelID, a.usage, ident.Now().Time)
+	})
+	if err != nil {
+		return err
+	}
+	r.signal("tools finished")
+	if over := verdict.Err(); over != nil { // what the next call may cost at the worst is no longer covered
+		return overBudget{&failure{over.Message}}
 	}
 	return nil
 }
 
-// call runs one tool. Whatever comes of it is a result for the model and the record, never an error of the turn.
-func (r *Runner) call(ctx context.Context, a *attempt, use model.ToolUse, resumed bool) thread.ToolResult {
-	began := time.Now()
-	result := thread.ToolResult{ToolCallID: use.ID, Name: use.Name}
-	fail := func(status thread.ToolStatus, why string) thread.ToolResult {
-		result.Status, result.Error = status, &why
-		result.DurationMs = time.Since(began).Milliseconds()
-		return result
+// asking reports whether the call put a question to a person: its outcome is the answer.
+func (c *toolCall) asking() bool { return c.asks != nil }
+
+// refuse gives the call its outcome without running it.
+func (c *toolCall) refuse(why string) {
+	c.step.waiting, c.step.finished, c.fresh = false, true, true
+	c.result = thread.ToolResult{ToolCallID: c.use.ID, Name: c.use.Name, Status: thread.ToolDenied, Error: &why}
+	c.step.response, _ = json.Marshal(c.result) // strings and numbers only
+}
+
+// running are the names of the calls that run now, for people to read.
+func running(calls []*toolCall) string {
+	var names []string
+	for _, c := range calls {
+		if !c.step.finished && !c.step.waiting {
+			names = append(names, c.use.Name)
+		}
 	}
-	t, known := r.Tools[use.Name]
+	return strings.Join(names, ", ")
+}
+
+// mustBeApproved reports whether the call waits for a person. One that would be refused anyway does not.
+func (a *attempt) mustBeApproved(use model.ToolUse) bool {
+	t, known := a.tools[use.Name]
+	return known && t.Granted(a.agent.tools) && t.Granted(a.agent.approvals) && t.Check(use.Input) == nil
+}
+
+// call runs one tool. Whatever comes of it is a result for the model and the record, never an error of the turn.
+func (r *Runner) call(ctx context.Context, a *attempt, c *toolCall) {
+	began := time.Now()
+	ctx, span := a.toolSpan(ctx, c)
+	defer c.observed(span)
+	c.result = thread.ToolResult{ToolCallID: c.use.ID, Name: c.use.Name}
+	fail := func(status thread.ToolStatus, why string) {
+		c.result.Status, c.result.Error = status, &why
+		c.result.DurationMs = time.Since(began).Milliseconds()
+	}
+	t, known := a.tools[c.use.Name]
 	switch {
-	case !slices.Contains(a.agent.tools, use.Name):
-		return fail(thread.ToolDenied, fmt.Sprintf("the tool %q is not granted to this agent", use.Name))
+	case !known && !tool.Tool{Name: c.use.Name}.Granted(a.agent.tools), known && !t.Granted(a.agent.tools):
+		fail(thread.ToolDenied, fmt.Sprintf("the tool %q is not granted to this agent", c.use.Name))
+		return
 	case !known:
-		return fail(thread.ToolError, fmt.Sprintf("there is no tool %q", use.Name))
-	case resumed && !t.Idempotent:
-		return fail(thread.ToolError, "stopped before its end, outcome unknown")
+		fail(thread.ToolError, fmt.Sprintf("there is no tool %q", c.use.Name))
+		return
+	case c.lost && !t.Idempotent:
+		fail(thread.ToolError, "interrupted, outcome unknown")
+		return
+	}
+	input, blocked := a.passInput(ctx, c.use.Input)
+	if blocked != "" {
+		fail(thread.ToolDenied, blocked)
+		return
+	}
+	if err := t.Check(input); err != nil {
+		fail(thread.ToolError, fault.From(err).Message)
+		return
 	}
 	timeout := t.Timeout
 	if timeout == 0 {
 		timeout = tool.DefaultTimeout
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, min(timeout, tool.MaxTimeout))
 	defer cancel()
-	value, err := run(ctx, t, tool.Call{TenantID: a.tenantID, ThreadID: a.threadID, Input: use.Input})
+	r.signal("tool called")
+	value, err := run(ctx, t, tool.Call{TenantID: a.tenantID, ThreadID: a.threadID, AgentID: a.agentID, TurnID: a.turnID, ID: c.use.ID, Input: input})
+	r.signal("tool ended")
 	switch {
+	case errors.As(err, &c.asks):
+		return
 	case errors.Is(err, context.DeadlineExceeded):
-		return fail(thread.ToolTimeout, fmt.Sprintf("no result within %s", timeout))
+		fail(thread.ToolTimeout, fmt.Sprintf("no result within %s", timeout))
+		return
 	case err != nil:
 		f := fault.From(err)
 		if f.Type == fault.InternalError && !errors.Is(err, context.Canceled) { // a stop, or an interrupt
-			slog.ErrorContext(ctx, "tool failed", "tenant_id", a.tenantID, "turn_id", a.turnID, "tool", use.Name, "error", err)
+			slog.ErrorContext(ctx, "tool failed", "tenant_id", a.tenantID, "turn_id", a.turnID, "tool", c.use.Name, "error", err)
 		}
-		return fail(thread.ToolError, f.Message)
+		fail(thread.ToolError, f.Message)
+		return
 	}
 	output, err := json.Marshal(value)
 	if err != nil {
-		return fail(thread.ToolError, "the result is not JSON")
+		fail(thread.ToolError, "the result is not JSON")
+		return
 	}
-	if len(output) > maxToolOutput {
-		return fail(thread.ToolError, fmt.Sprintf("the result is longer than %d bytes; ask for less", maxToolOutput))
+	passed, blocked := json.RawMessage(nil), ""
+	if len(output) <= maxToolOutput {
+		passed, blocked = a.passOutput(ctx, output)
 	}
-	text := string(output)
-	result.Status, result.Output, result.DurationMs = thread.ToolOK, &text, time.Since(began).Milliseconds()
-	return result
+	switch {
+	case blocked != "":
+		fail(thread.ToolDenied, blocked)
+	case len(output) > maxToolOutput:
+		fail(thread.ToolError, fmt.Sprintf("the result is longer than %d bytes; ask for less", maxToolOutput))
+	default:
+		text := string(passed)
+		c.result.Status, c.result.Output, c.result.DurationMs = thread.ToolOK, &text, time.Since(began).Milliseconds()
+	}
 }
 
 // run calls a tool; its panic is its own failure.

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -47,9 +48,9 @@ func victim() {
 	}}
 	runner, stop := offlineRunner(db, events)
 	defer stop()
-	seen := 0
+	var seen atomic.Int64
 	runner.Signal = func(string) {
-		if seen++; seen == point {
+		if seen.Add(1) == int64(point) {
 			check(syscall.Kill(os.Getpid(), syscall.SIGKILL))
 			select {}
 		}
@@ -70,7 +71,7 @@ func offlineRunner(db *postgres.DB, events *recorder) (*turn.Runner, func()) {
 	check(err)
 	prices, err := model.ParsePrices(schema.Prices)
 	check(err)
-	return &turn.Runner{DB: db, Model: client, Publish: events, Prices: prices, Tools: tool.Of(tool.ReadThread(db)),
+	return &turn.Runner{DB: db, Model: client, Publish: events, Prices: prices, Tools: tool.Of(append(victimsMail(db), tool.ReadThread(db))...),
 			Dispatch: func(context.Context, string, string) error { return nil }},
 		func() { client.Close(); server.Close() }
 }
@@ -108,6 +109,7 @@ func TestKillAtEveryPoint(t *testing.T) {
 			require.Len(t, record.ToolOutcomes, len(replies[0].ToolCalls))
 			_, err := notify.Sweep(t.Context(), w.db.App, w.events, 0)
 			require.NoError(t, err)
+			w.retold(th)
 			published := strings.Contains(seen+more, replies[0].ID)
 			for _, m := range w.events.newMessages() {
 				published = published || m.ID == replies[0].ID

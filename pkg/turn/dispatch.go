@@ -10,6 +10,7 @@ import (
 
 	"github.com/agentplatform/agentplatform/pkg/agentcore"
 	"github.com/agentplatform/agentplatform/pkg/postgres"
+	"github.com/agentplatform/agentplatform/pkg/trace"
 )
 
 // Dispatcher starts a queued turn in the runtime that its agent's template selects.
@@ -34,6 +35,7 @@ func (d *Dispatcher) Dispatch(ctx context.Context, p Dispatch) error {
 	if !ok {
 		return d.Runner.Run(ctx, p)
 	}
+	p.RequestID = trace.From(ctx).RequestID
 	payload, err := json.Marshal(p)
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ func (r *Runner) hold(ctx context.Context, a *attempt) (context.Context, func())
 				renew := now.Sub(renewed) >= renewEvery
 				err := r.watch(ctx, a, renew)
 				switch {
-				case errors.Is(err, errInterrupted), errors.Is(err, errLeaseLost):
+				case errors.Is(err, errInterrupted), errors.Is(err, errCancelled), errors.Is(err, errLeaseLost):
 					cancel(err)
 					return
 				case err != nil:
@@ -62,14 +62,14 @@ func (r *Runner) hold(ctx context.Context, a *attempt) (context.Context, func())
 func (r *Runner) watch(ctx context.Context, a *attempt, renew bool) error {
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout) // a dead connection must not keep the turn from its end
 	defer cancel()
-	held, interrupt := false, false
+	held, interrupt, cancelled := false, false, false
 	var b pgx.Batch
 	if renew {
 		b.Queue(`update thread_turns set lease_until = clock_timestamp() + $3 where id = $1 and lease_id = $2 and status = 'running'`, a.turnID, a.lease, Lease)
 	}
-	b.Queue(`select interrupt from thread_turns where id = $1 and lease_id = $2 and status = 'running'`, a.turnID, a.lease).Query(func(rows pgx.Rows) error {
+	b.Queue(`select interrupt, cancel from thread_turns where id = $1 and lease_id = $2 and status = 'running'`, a.turnID, a.lease).Query(func(rows pgx.Rows) error {
 		held = false // the batch may be run again
-		_, err := pgx.ForEachRow(rows, []any{&interrupt}, func() error {
+		_, err := pgx.ForEachRow(rows, []any{&interrupt, &cancelled}, func() error {
 			held = true
 			return nil
 		})
@@ -81,6 +81,8 @@ func (r *Runner) watch(ctx context.Context, a *attempt, renew bool) error {
 	switch {
 	case !held:
 		return errLeaseLost
+	case cancelled:
+		return errCancelled
 	case interrupt:
 		return errInterrupted
 	}

@@ -13,7 +13,10 @@ import (
 )
 
 const columns = `t.id, th.uuid, th.prefix, th.number, t.agent_id, t.number, t.status, t.attempts, t.phases, t.model, t.input_tokens, t.output_tokens, t.cost_micros,
-	t.tool_outcomes, t.guardrail_decisions, t.evaluator_scores, t.error, t.queued_at, t.started_at, t.finished_at`
+	t.tool_outcomes, t.guardrail_decisions, t.evaluator_scores, t.error, t.queued_at, t.started_at, t.finished_at, t.steps_pruned_at, t.waits_for, t.retry_of,
+	(select coalesce(json_agg(json_build_object('toolCallId', p.tool_call_id, 'name', p.name, 'input', p.input::text, 'status', p.status, 'userId', p.user_id,
+		'reason', p.reason, 'createdAt', p.created_at, 'decidedAt', p.decided_at) order by p.step), '[]')
+		from tool_approvals p where p.tenant_id = t.tenant_id and p.turn_id = t.id)`
 
 const from = ` from thread_turns t left join threads th on th.tenant_id = t.tenant_id and th.uuid = t.thread_uuid `
 
@@ -22,7 +25,7 @@ func scan(row pgx.CollectableRow) (Turn, error) {
 	var prefix *string
 	var number, micros *int64
 	err := row.Scan(&t.ID, &t.threadUUID, &prefix, &number, &t.AgentID, &t.number, &t.Status, &t.Attempts, &t.Phases, &t.Model, &t.InputTokens, &t.OutputTokens,
-		&micros, &t.ToolOutcomes, &t.GuardrailDecisions, &t.EvaluatorScores, &t.Error, &t.QueuedAt, &t.StartedAt, &t.FinishedAt)
+		&micros, &t.ToolOutcomes, &t.GuardrailDecisions, &t.EvaluatorScores, &t.Error, &t.QueuedAt, &t.StartedAt, &t.FinishedAt, &t.StepsPrunedAt, &t.WaitsFor, &t.RetryOf, &t.Approvals)
 	t.ThreadID, t.CostUSD = publicID(prefix, number), dollars(micros)
 	return t, err
 }

@@ -23,7 +23,7 @@ func (r *Runner) handBack(ctx context.Context, a *attempt) error {
 	var b pgx.Batch
 	b.Queue(`select hold_turn($1, $2)`, a.turnID, a.lease)
 	for _, s := range a.left {
-		finishStep(&b, a, s)
+		finishStep(&b, a.turnID, s)
 	}
 	b.Queue(`update thread_turns set lease_id = null, lease_until = clock_timestamp(), attempts = attempts - 1, phases = $2 where id = $1`, a.turnID, a.phases)
 	err := r.DB.Once(ctx, a.tenantID, &b)
@@ -33,6 +33,7 @@ func (r *Runner) handBack(ctx context.Context, a *attempt) error {
 	case err != nil:
 		return fmt.Errorf("the lease was not handed back, and runs out within %s: %w", Lease, err)
 	}
+	r.signal("handed back")
 	r.dispatch(ctx, slog.LevelInfo, a.tenantID, a.turnID) // whoever dispatches may be stopping too
 	return nil
 }

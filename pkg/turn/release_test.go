@@ -188,7 +188,7 @@ func TestStopKeepsFinishedTools(t *testing.T) {
 	require.Equal(t, 1, ran["quick"])
 	require.Len(t, record.ToolOutcomes, 2)
 	require.Equal(t, `"quick"`, *record.ToolOutcomes[0].Output)
-	require.Equal(t, "stopped before its end, outcome unknown", *record.ToolOutcomes[1].Error)
+	require.Equal(t, "interrupted, outcome unknown", *record.ToolOutcomes[1].Error)
 }
 
 // An attempt that lost its turn hands nothing back.

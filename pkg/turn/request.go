@@ -2,11 +2,13 @@ package turn
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/agentplatform/agentplatform/pkg/agent"
+	"github.com/agentplatform/agentplatform/pkg/budget"
 	"github.com/agentplatform/agentplatform/pkg/fault"
 	"github.com/agentplatform/agentplatform/pkg/ident"
 	"github.com/agentplatform/agentplatform/pkg/notify"
@@ -39,7 +41,8 @@ type Asked struct {
 	Notices []notify.Notice // to deliver after the commit
 }
 
-// Request writes a user message and the queued turn that answers it: the thread's queued one if there is one, else a new one.
+// Request writes a user message and the queued turn that answers it: the thread's queued one if there is one, else a new one. A new one that
+// the agent's rate limits or a budget do not let start is RateLimitExceeded or BudgetExceeded, and nothing is written.
 //
 // Whoever commits must then deliver the notices and dispatch the turn; what is lost on the way is found by Reap.
 func Request(ctx context.Context, tx pgx.Tx, tenantID string, a Ask) (Asked, error) {
@@ -53,7 +56,10 @@ func Request(ctx context.Context, tx pgx.Tx, tenantID string, a Ask) (Asked, err
 	if !s.agent.TakesTurns() {
 		return Asked{}, fault.New(fault.Forbidden, "the agent is %s and takes no turns", s.agent)
 	}
-	if a.OnBusy == Reject && (s.running != "" || s.queued != "") {
+	if s.waitsFor == Answer {
+		return s.answered(ctx, tx, tenantID, a)
+	}
+	if a.OnBusy == Reject && (s.running != "" || s.queued != "" || s.waiting != "") {
 		return Asked{}, fault.Invalid("thread %s has an unfinished turn", a.ThreadID)
 	}
 	var b pgx.Batch
@@ -70,27 +76,31 @@ func Request(ctx context.Context, tx pgx.Tx, tenantID string, a Ask) (Asked, err
 	if a.OnBusy == Interrupt && s.running != "" {
 		b.Queue(`update thread_turns set interrupt = true where id = $1`, s.running)
 	}
+	if a.OnBusy == Interrupt && s.waiting != "" { // for approval of a call: nobody works on it
+		b.Queue(`update thread_turns set status = 'interrupted', waits_for = null, lease_until = null, finished_at = $2 where id = $1`, s.waiting, ident.Now())
+	}
 	m := queueMessage(&b, tenantID, s, turnID, a.Body, thread.EstimateTokens(a.Body), &a.UserID)
 	m.ThreadID = a.ThreadID
 	updated := ident.Now()
 	b.Queue(`update threads set message_count = message_count + 1, turn_count = $2, token_count = token_count + $3, status = 'open', updated_at = greatest(updated_at, $4) where uuid = $1`,
 		s.uuid, s.turnNumber, m.TokenCount, updated)
 
-	asked := Asked{Message: m, TurnID: turnID}
-	asked.Notices = append(asked.Notices, notify.Queue(&b, tenantID, newMessage(tenantID, m)))
-	if s.status != thread.Open {
-		t := publish.Thread{ID: a.ThreadID, Status: string(thread.Open), Title: s.title, Metadata: s.metadata, UpdatedAt: updated}
-		asked.Notices = append(asked.Notices, notify.Queue(&b, tenantID, publish.ThreadUpdate{TenantID: tenantID, ThreadID: a.ThreadID, Thread: t}))
+	if s.queued == "" {
+		if err := reserve(&b, budget.Turn{ID: turnID, AgentID: s.agentID, SpaceID: s.spaceID}, s.price); err != nil {
+			return Asked{}, err
+		}
 	}
-	return asked, tx.SendBatch(ctx, &b).Close()
+	told := s.told(tenantID, m, updated)
+	asked := Asked{Message: m, TurnID: turnID, Notices: []notify.Notice{notify.Queue(&b, tenantID, s.uuid, told...)}}
+	return asked, budget.Refusal(tx.SendBatch(ctx, &b).Close())
 }
 
 // queueMessage adds a user message behind the thread's others, which the turn of that id and of the thread's number answers.
 func queueMessage(b *pgx.Batch, tenantID string, s standing, turnID, body string, tokens int, userID *string) thread.Message {
 	m := thread.Message{ID: ident.New(), Role: thread.User, Body: body, TokenCount: tokens, TurnID: &turnID, CreatedAt: ident.Now()}
-	b.Queue(`insert into messages (tenant_id, id, thread_uuid, position, role, body, token_count, turn_id, turn_number, user_id, created_at)
-		values ($1, $2, $3, $4, 'user', $5, $6, $7, $8, $9, $10)`,
-		tenantID, m.ID, s.uuid, s.messages+1, m.Body, m.TokenCount, turnID, s.turnNumber, userID, m.CreatedAt)
+	b.Queue(`insert into messages (tenant_id, id, thread_uuid, position, role, body, token_count, turn_id, turn_number, user_id, created_at, tool_call_id)
+		values ($1, $2, $3, $4, 'user', $5, $6, $7, $8, $9, $10, nullif($11, ''))`,
+		tenantID, m.ID, s.uuid, s.messages+1, m.Body, m.TokenCount, turnID, s.turnNumber, userID, m.CreatedAt, s.answers)
 	return m
 }
 
@@ -103,10 +113,15 @@ type standing struct {
 	messages   int
 	turnNumber int // of the queued turn, else of the last one
 	agentID    string
+	spaceID    string
 	agent      agent.Status
 	limits     agent.RateLimits
+	price      Price
 	running    string // turn id
 	queued     string // turn id
+	waiting    string // turn id
+	waitsFor   WaitsFor
+	answers    string // the id of the call whose question the message answers
 }
 
 // lockThread locks the thread and its unfinished turns. The turns are read by a statement of their own, behind the lock: a statement sees
@@ -118,9 +133,9 @@ func lockThread(ctx context.Context, tx pgx.Tx, id string) (standing, error) {
 	}
 	var s standing
 	var b pgx.Batch
-	b.Queue(`select uuid, status, title, metadata::text, message_count, turn_count, agent_id from threads where prefix = $1 and number = $2 for no key update`,
+	b.Queue(`select uuid, status, title, metadata::text, message_count, turn_count, agent_id, space_id from threads where prefix = $1 and number = $2 for no key update`,
 		public.Prefix, public.Number).QueryRow(func(row pgx.Row) error {
-		return row.Scan(&s.uuid, &s.status, &s.title, &s.metadata, &s.messages, &s.turnNumber, &s.agentID)
+		return row.Scan(&s.uuid, &s.status, &s.title, &s.metadata, &s.messages, &s.turnNumber, &s.agentID, &s.spaceID)
 	})
 	// Each kind of unfinished turn has a unique index of its own, so each is asked for by itself; the queued one first, for it may be
 	// claimed until it is locked.
@@ -131,16 +146,67 @@ func lockThread(ctx context.Context, tx pgx.Tx, id string) (standing, error) {
 		return err
 	})
 	b.Queue(`select a.status, a.turns_per_minute, a.turns_per_hour, a.turns_per_day,
-			coalesce((select r.id::text from thread_turns r where r.thread_uuid = t.uuid and r.status = 'running'), '')
+			coalesce((select r.id::text from thread_turns r where r.thread_uuid = t.uuid and r.status = 'running'), ''),
+			tp.model_id, b.capped, b.tokens_per_turn
 		from threads t join agents a on a.tenant_id = t.tenant_id and a.id = t.agent_id
+			join agent_templates tp on tp.tenant_id = a.tenant_id and tp.id = a.template_id
+			cross join lateral budget_terms(t.agent_id, t.space_id) b
 		where t.prefix = $1 and t.number = $2`, public.Prefix, public.Number).QueryRow(func(row pgx.Row) error {
-		return row.Scan(&s.agent, &s.limits.TurnsPerMinute, &s.limits.TurnsPerHour, &s.limits.TurnsPerDay, &s.running)
+		return row.Scan(&s.agent, &s.limits.TurnsPerMinute, &s.limits.TurnsPerHour, &s.limits.TurnsPerDay, &s.running,
+			&s.price.ModelID, &s.price.Terms.Capped, &s.price.Terms.TokensPerTurn)
+	})
+	b.Queue(`select w.id, w.waits_for from thread_turns w where w.status = 'waiting'
+		and w.thread_uuid = (select uuid from threads where prefix = $1 and number = $2) for no key update of w`,
+		public.Prefix, public.Number).Query(func(rows pgx.Rows) error {
+		_, err := pgx.ForEachRow(rows, []any{&s.waiting, &s.waitsFor}, func() error { return nil })
+		return err
 	})
 	err := tx.SendBatch(ctx, &b).Close()
 	if errors.Is(err, pgx.ErrNoRows) {
 		return standing{}, fault.Missing("thread")
 	}
 	return s, err
+}
+
+// answered writes the message as the answer that the waiting turn asked for, which goes on with it. It is no new turn: neither limits nor budgets
+// are asked again.
+func (s standing) answered(ctx context.Context, tx pgx.Tx, tenantID string, a Ask) (Asked, error) {
+	var number int
+	var kept []byte
+	err := tx.QueryRow(ctx, `select t.number, s.number, s.response from thread_turns t join turn_steps s on s.tenant_id = t.tenant_id and s.turn_id = t.id and s.status = 'waiting'
+		where t.id = $1`, s.waiting).Scan(&s.turnNumber, &number, &kept)
+	if err != nil {
+		return Asked{}, err
+	}
+	var call thread.ToolResult
+	if err := json.Unmarshal(kept, &call); err != nil {
+		return Asked{}, err
+	}
+	result, err := answer(call.ToolCallID, call.Name, a.Body)
+	if err != nil {
+		return Asked{}, err
+	}
+	s.answers = call.ToolCallID
+	var b pgx.Batch
+	m := queueMessage(&b, tenantID, s, s.waiting, a.Body, thread.EstimateTokens(a.Body), &a.UserID)
+	m.ThreadID = a.ThreadID
+	finishStep(&b, s.waiting, step{number: number, response: result})
+	queueResume(&b, s.waiting)
+	updated := ident.Now()
+	b.Queue(`update threads set message_count = message_count + 1, token_count = token_count + $2, status = 'open', updated_at = greatest(updated_at, $3) where uuid = $1`,
+		s.uuid, m.TokenCount, updated)
+	asked := Asked{Message: m, TurnID: s.waiting, Notices: []notify.Notice{notify.Queue(&b, tenantID, s.uuid, s.told(tenantID, m, updated)...)}}
+	return asked, tx.SendBatch(ctx, &b).Close()
+}
+
+// told is what subscribers are told of a message that has made the thread an open one.
+func (s standing) told(tenantID string, m thread.Message, updated ident.Time) []publish.Event {
+	events := []publish.Event{newMessage(tenantID, m)}
+	if s.status != thread.Open {
+		events = append(events, publish.ThreadUpdate{TenantID: tenantID, ThreadID: m.ThreadID,
+			Thread: publish.Thread{ID: m.ThreadID, Status: string(thread.Open), Title: s.title, Metadata: s.metadata, UpdatedAt: updated}})
+	}
+	return events
 }
 
 // CheckRate counts the agent's turns behind the agent's lock, so that concurrent ones cannot pass a limit together: tx must write the turn.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/agentplatform/agentplatform/pkg/budget"
 	"github.com/agentplatform/agentplatform/pkg/fault"
 	"github.com/agentplatform/agentplatform/pkg/ident"
 	"github.com/agentplatform/agentplatform/pkg/postgres"
@@ -28,6 +29,7 @@ type Run struct {
 	StartedAt       *ident.Time     `json:"started_at"`  // when the agent took it up
 	FinishedAt      *ident.Time     `json:"finished_at"` // nil: not yet
 	ContextSnapshot json.RawMessage `json:"context_snapshot,omitempty"`
+	PayloadPrunedAt *ident.Time     `json:"payload_pruned_at,omitempty"` // since when it has no context_snapshot any more
 }
 
 // RunStatus is how far a run is.
@@ -41,6 +43,9 @@ const (
 
 // interruptedBy is why a run did not succeed although its turn did not fail.
 const interruptedBy = "a later message in the thread interrupted the run"
+
+// cancelledBy is the same of a turn that a person ended.
+const cancelledBy = "a person cancelled the run"
 
 // Call is what starts a run, or a turn on time: that has no webhook and no payload.
 type Call struct {
@@ -65,8 +70,8 @@ const insertRun = `insert into thread_turns (tenant_id, id, thread_uuid, agent_i
 	webhook_id, context_snapshot, test) `
 
 // Start queues a new thread of t's agent and space, with a user message that nobody signed and the turn that answers it: the run. Whoever
-// commits must then dispatch the turn.
-func Start(b *pgx.Batch, tenantID string, c Call, t *thread.Thread, body string) {
+// commits must then dispatch the turn; an error of the batch is first made readable by budget.Refusal.
+func Start(b *pgx.Batch, tenantID string, c Call, t *thread.Thread, body string, p Price) error {
 	tokens := thread.EstimateTokens(body) + payloadTokens(c.Payload)
 	t.TokenCount = int64(tokens)
 	thread.Queue(b, tenantID, t, 1)
@@ -74,6 +79,7 @@ func Start(b *pgx.Batch, tenantID string, c Call, t *thread.Thread, body string)
 	b.Queue(insertRun+`values ($1, $2, $3, $4, 1, 'queued', null, clock_timestamp() + $5, null, null, $6, $7, $8, $9)`,
 		tenantID, c.RunID, t.UUID, t.AgentID, DispatchGrace, t.CreatedAt, webhookID, payload, test)
 	queueMessage(b, tenantID, standing{uuid: t.UUID, turnNumber: 1}, c.RunID, body, tokens, nil)
+	return reserve(b, budget.Turn{ID: c.RunID, AgentID: t.AgentID, SpaceID: t.SpaceID}, p)
 }
 
 // Refuse queues the record of a run whose target cannot be started.
@@ -132,14 +138,15 @@ func GetRun(ctx context.Context, q postgres.Querier, webhookID, id string) (Run,
 	return oneRun(ctx, q, scanRun, ``, webhookID, id)
 }
 
-// GetRunWithPayload is one run of a webhook, with its payload.
+// GetRunWithPayload is one run of a webhook, with its payload while that is kept.
 func GetRunWithPayload(ctx context.Context, q postgres.Querier, webhookID, id string) (Run, error) {
 	return oneRun(ctx, q, func(row pgx.CollectableRow) (Run, error) {
 		var payload []byte
-		r, err := scanRunWith(row, &payload)
-		r.ContextSnapshot = payload
+		var pruned *ident.Time
+		r, err := scanRunWith(row, &payload, &pruned)
+		r.ContextSnapshot, r.PayloadPrunedAt = payload, pruned
 		return r, err
-	}, `, t.context_snapshot`, webhookID, id)
+	}, `, t.context_snapshot, t.payload_pruned_at`, webhookID, id)
 }
 
 func oneRun(ctx context.Context, q postgres.Querier, scan pgx.RowToFunc[Run], more, webhookID, id string) (Run, error) {

@@ -63,7 +63,7 @@ func TestTurnLeavesReplyRecordAndEvents(t *testing.T) {
 	require.Equal(t, []string{asked.Message.ID, reply.ID}, []string{sent[0].ID, sent[1].ID})
 
 	var left int
-	require.NoError(t, w.db.Superuser(t).QueryRow(t.Context(), `select count(*) from notifications`).Scan(&left))
+	require.NoError(t, w.db.Superuser(t).QueryRow(t.Context(), `select count(*) from thread_events where undelivered`).Scan(&left))
 	require.Zero(t, left)
 	got, err := thread.Get(t.Context(), w.db.App.In(w.TenantID), th.ID)
 	require.NoError(t, err)

@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/jackc/pgx/v5"
+
+	"github.com/agentplatform/agentplatform/pkg/evaluator"
+	"github.com/agentplatform/agentplatform/pkg/guardrail"
 	"github.com/agentplatform/agentplatform/pkg/ident"
 	"github.com/agentplatform/agentplatform/pkg/model"
 	"github.com/agentplatform/agentplatform/pkg/notify"
@@ -13,14 +17,16 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/publish"
 	"github.com/agentplatform/agentplatform/pkg/thread"
 	"github.com/agentplatform/agentplatform/pkg/tool"
+	"github.com/agentplatform/agentplatform/pkg/trace"
 	"github.com/agentplatform/agentplatform/schema"
 )
 
 // Dispatch is the payload that starts a queued turn.
 type Dispatch struct {
-	TenantID  string   `json:"tenantId"`
-	TurnID    string   `json:"turnId"`
-	Published []string `json:"published,omitempty"` // notices that the sender has published: the claim deletes them along the way
+	TenantID  string           `json:"tenantId"`
+	TurnID    string           `json:"turnId"`
+	RequestID string           `json:"requestId,omitempty"`       // of the call that the runtime is asked by, for its log
+	Published notify.Published `json:"publishedEvents,omitempty"` // by the sender: the claim settles them along the way
 }
 
 // DefaultRuntime is the runtime selector of the runtime in this package.
@@ -28,23 +34,33 @@ const DefaultRuntime = "default"
 
 // Runner runs turns.
 type Runner struct {
-	DB       *postgres.DB
-	Model    model.Model
-	Publish  publish.Publisher
-	Prices   model.Prices
-	Tools    tool.Registry
-	Dispatch func(ctx context.Context, tenantID, turnID string) error // starts a queued turn, elsewhere and later
-	Selected bool                                                     // a dispatcher chose this runtime by the turn's selector: it is not looked at again
-	Signal   func(point string)                                       // tests: called at every point where a crash is tried; nil: none
+	DB        *postgres.DB
+	Model     model.Model
+	Publish   publish.Publisher
+	Prices    model.Prices
+	Tools     tool.Registry
+	Guard     guardrail.Checker                                        // what agents' guardrails are checked by
+	Servers   ToolServers                                              // the tenants' tool servers; nil: none
+	Dispatch  func(ctx context.Context, tenantID, turnID string) error // starts a queued turn, elsewhere and later
+	Evaluate  func(ctx context.Context, t evaluator.Task) error        // has a turn rated, elsewhere and later; nil: the sweep finds it
+	Summarize func(ctx context.Context, t SummaryTask) error           // has a long thread's older messages summarised, elsewhere and later; nil: they fall out of the window
+	Selected  bool                                                     // a dispatcher chose this runtime by the turn's selector: it is not looked at again
+	Signal    func(point string)                                       // tests: called at every point where a crash is tried, by parallel tools at once; nil: none
 }
 
-// NewRunner is the runner of every runtime: the platform's prices and tools over these technologies.
-func NewRunner(db *postgres.DB, m model.Model, to publish.Publisher, dispatch func(ctx context.Context, tenantID, turnID string) error) *Runner {
+// NewRunner is the runner of every runtime: the platform's prices and tools over these technologies, and the tools that need others.
+func NewRunner(db *postgres.DB, m model.Model, to publish.Publisher, dispatch func(ctx context.Context, tenantID, turnID string) error, tools ...tool.Tool) *Runner {
 	prices, err := model.ParsePrices(schema.Prices)
 	if err != nil {
 		panic(err) // embedded: a test would have seen it
 	}
-	return &Runner{DB: db, Model: m, Publish: to, Prices: prices, Tools: tool.Of(tool.ReadThread(db)), Dispatch: dispatch}
+	return &Runner{DB: db, Model: m, Publish: to, Prices: prices, Tools: tool.Of(append(tools, tool.ReadThread(db), tool.AskUser())...), Dispatch: dispatch}
+}
+
+// ToolServers bring tools of tenants' servers into turns (pkg/toolserver; a function whose turns have none does not link its protocol).
+type ToolServers interface {
+	// Queue asks for the tools with the turn's other questions; grants is SQL for the agent's words, with these arguments.
+	Queue(b *pgx.Batch, tenantID, grants string, args ...any) tool.Offer
 }
 
 // Claimed is a turn whose lease this process holds. Whoever has it must Run it.
@@ -53,9 +69,10 @@ type Claimed struct {
 	attempt *attempt
 }
 
-// Why an attempt is cut short; both are causes of its context.
+// Why an attempt is cut short; all are causes of its context.
 var (
 	errInterrupted = errors.New("turn: a later message interrupted the turn")
+	errCancelled   = errors.New("turn: a person cancelled the turn")
 	errLeaseLost   = errors.New("turn: another attempt took over")
 	errTooLong     = fmt.Errorf("the turn took longer than %s", maxDuration)
 )
@@ -79,28 +96,33 @@ func (r *Runner) Claim(ctx context.Context, d Dispatch) (*Claimed, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := outlive(ctx)
+	ctx, cancel := outlive(trace.In(ctx, trace.Scope{TenantID: d.TenantID, TurnID: d.TurnID}))
 	defer cancel()
 	a, err := r.perceive(ctx, d)
-	if errors.Is(err, errNotDue) {
-		return nil, nil
+	for errors.Is(err, errNotDue) {
+		room, failed := r.putOff(ctx, d.TenantID, d.TurnID)
+		if failed != nil || !room {
+			return nil, failed
+		}
+		a, err = r.perceive(ctx, d)
 	}
 	if err != nil {
 		return nil, err
 	}
+	a.seen.request = d.RequestID
 	r.signal("claimed")
 	return &Claimed{r, a}, nil
 }
 
-// Run is Runner.Run for a claimed turn. It tells how the turn ended; nothing when it goes on elsewhere or later.
-func (c *Claimed) Run(ctx context.Context) (Status, error) {
+func (c *Claimed) run(ctx context.Context) (Status, error) {
 	r, a := c.runner, c.attempt
 	tenantID, turnID := a.tenantID, a.turnID
 	work, cancel := context.WithTimeoutCause(ctx, maxDuration, errTooLong)
 	defer cancel()
 	work, held := r.hold(work, a)
 	defer held()
-	out := newStream(ctx, r.Publish, a)
+	defer a.leave()
+	out := newStream(ctx, r, a)
 	defer out.close()
 
 	e, err := r.converse(work, a, out)
@@ -115,22 +137,29 @@ func (c *Claimed) Run(ctx context.Context) (Status, error) {
 		case cause == nil && errors.As(err, new(unwritten)):
 			return "", err
 		case errors.Is(cause, errInterrupted):
-			e = a.interrupted(out)
+			e = a.interrupted(out, Interrupted)
+		case errors.Is(cause, errCancelled):
+			e = a.interrupted(out, Cancelled)
 		default:
 			reason := explain(err, cause)
+			a.fails(err, cause)
 			slog.ErrorContext(ctx, "turn failed", "tenant_id", tenantID, "turn_id", turnID, "error", err, "cause", errors.Unwrap(err))
 			e = ending{status: Failed, reason: &reason}
 		}
 	}
 	held()
+	if e.status == Waiting {
+		return r.rested(ctx, a, e)
+	}
 	failed := slog.LevelWarn
 	if ctx.Err() != nil {
 		failed = slog.LevelInfo // the process stops: what it fails to dispatch is nothing to worry about
 	}
 	ctx, end := outlive(ctx) // the turn has ended: a process that stops still writes that down
 	defer end()
+	e.said = out.finish(e.reply != nil)
 	if e.reply != nil {
-		out.finish()
+		e.reply.ID = out.messageID()
 	}
 	r.signal("reply made")
 	notices, next, err := r.feedback(ctx, a, e)
@@ -140,17 +169,24 @@ func (c *Claimed) Run(ctx context.Context) (Status, error) {
 	if err != nil {
 		return "", err
 	}
+	r.ended(ctx, a, e)
 	r.signal("committed")
 	notify.Deliver(ctx, r.DB, r.Publish, tenantID, notices...)
-	if e.status == Failed {
-		out.status(publish.Failed, *e.reason)
-	} else {
-		out.status(publish.Idle, "")
-	}
-	out.close()
 	r.signal("published")
-	if next != "" {
-		r.dispatch(ctx, failed, tenantID, next)
+	for _, id := range next {
+		r.dispatch(ctx, failed, tenantID, id)
+		r.signal("next dispatched")
+	}
+	if a.agent.rated && e.status == Succeeded && r.Evaluate != nil {
+		if err := r.Evaluate(ctx, evaluator.Task{TenantID: tenantID, TurnID: turnID}); err != nil {
+			slog.Log(ctx, failed, "the turn is rated later: its evaluation was not started", "tenant_id", tenantID, "turn_id", turnID, "error", err)
+		}
+		r.signal("rating asked")
+	}
+	if a.outgrown(e) && r.Summarize != nil {
+		if err := r.Summarize(ctx, SummaryTask{TenantID: tenantID, ThreadUUID: a.threadUUID}); err != nil {
+			slog.Log(ctx, failed, "the thread is summarised after a later turn: the function was not started", "tenant_id", tenantID, "turn_id", turnID, "error", err)
+		}
 	}
 	return e.status, nil
 }
@@ -173,6 +209,15 @@ func (r *Runner) converse(ctx context.Context, a *attempt, out *stream) (ending,
 	if a.agent.runtime != DefaultRuntime && !r.Selected {
 		return ending{}, &failure{fmt.Sprintf("the runtime %q is not part of this deployment; name it in AGENT_RUNTIMES, or another one in the agent's template", a.agent.runtime)}
 	}
+	if a.broken != nil {
+		return ending{}, a.broken
+	}
+	if blocked, err := r.admit(ctx, a); err != nil || blocked != "" {
+		if err != nil {
+			return ending{}, err
+		}
+		return r.refused(a, out, blocked), nil
+	}
 	for range maxModelCalls {
 		response, s, err := r.plan(ctx, a, out)
 		if err != nil {
@@ -181,34 +226,52 @@ func (r *Runner) converse(ctx context.Context, a *attempt, out *stream) (ending,
 		uses := response.ToolUses()
 		if len(uses) == 0 {
 			r.signal("answered")
-			a.phases.begin(Action)
+			a.begin(ctx, Action)
 			return ending{status: Succeeded, reply: a.reply(out), last: s}, nil
 		}
 		if len(a.calls)+len(uses) > maxToolCalls {
 			return ending{}, &failure{fmt.Sprintf("the turn asked for more than %d tool calls", maxToolCalls)}
 		}
-		if err := r.act(ctx, a, out, s, uses); err != nil {
+		waits, err := r.act(ctx, a, out, s, uses)
+		if err != nil {
 			return ending{}, err
+		}
+		if waits != nil {
+			if e, over, err := r.stop(ctx, a, out, waits); over || err != nil {
+				return e, err
+			}
 		}
 		out.paragraph()
 	}
 	return ending{}, &failure{fmt.Sprintf("the turn asked for more than %d model calls", maxModelCalls)}
 }
 
-// reply is the assistant message that the turn writes: what was streamed, to the byte.
+// reply is the assistant message that the turn writes: what was streamed, to the byte. Its id is settled when the stream is finished.
 func (a *attempt) reply(out *stream) *thread.Message {
 	body := out.text()
-	return &thread.Message{ID: out.messageID(), ThreadID: a.threadID, Role: thread.Assistant, Body: body, ToolCalls: a.calls, ToolResults: a.outcomes,
+	return &thread.Message{ThreadID: a.threadID, Role: thread.Assistant, Body: body, ToolCalls: a.calls[a.said.calls:], ToolResults: a.outcomes[a.said.outcomes:],
 		TokenCount: thread.EstimateTokens(body), Model: &a.agent.modelID, TurnID: &a.turnID, CreatedAt: ident.Now()}
 }
 
 // interrupted ends the turn with what was said so far; nothing said is no reply.
-func (a *attempt) interrupted(out *stream) ending {
-	e := ending{status: Interrupted}
+func (a *attempt) interrupted(out *stream, as Status) ending {
+	e := ending{status: as}
 	if out.text() != "" {
 		e.reply = a.reply(out)
 	}
 	return e
+}
+
+// rested tells of a turn that waits for a person.
+func (r *Runner) rested(ctx context.Context, a *attempt, e ending) (Status, error) {
+	ctx, end := outlive(ctx)
+	defer end()
+	r.signal("waiting")
+	notify.Deliver(ctx, r.DB, r.Publish, a.tenantID, e.notices...)
+	if e.next != "" {
+		r.dispatch(ctx, slog.LevelWarn, a.tenantID, e.next)
+	}
+	return Waiting, nil
 }
 
 // failure is a reason, for the tenant to read, why a turn cannot succeed.
@@ -220,6 +283,7 @@ func (f *failure) Error() string { return f.reason }
 func explain(err, cause error) string {
 	var f *failure
 	var m *model.Error
+	var g *guardrail.Error
 	switch {
 	case errors.Is(cause, errTooLong):
 		return errTooLong.Error()
@@ -227,6 +291,8 @@ func explain(err, cause error) string {
 		return f.reason
 	case errors.As(err, &m):
 		return m.Message
+	case errors.As(err, &g):
+		return g.Message
 	}
 	return "internal error"
 }

@@ -2,29 +2,37 @@ package turn
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/agentplatform/agentplatform/pkg/ident"
+	"github.com/agentplatform/agentplatform/pkg/notify"
 	"github.com/agentplatform/agentplatform/pkg/publish"
 )
 
-// coalesce is how long text is held back to be joined with what follows. The first piece never waits.
-const coalesce = 50 * time.Millisecond
+const (
+	coalesce     = 50 * time.Millisecond // how long text is held back to be joined with what follows
+	moment       = 2 * time.Millisecond  // how long the first piece is: a model that answers at once is stored with its reply, in one transaction
+	flushTimeout = 5 * time.Second       // of one write
+	flushPause   = time.Second           // after a write that failed
+)
 
-// stream hands an attempt's text and activity to the subscribers, in order, from a goroutine of its own: the model is read on while a
-// slow publisher works, and what arrives meanwhile is joined.
+// stream stores an attempt's text and activity and hands it to the subscribers, in order, from a goroutine of its own: the model is read on
+// while a slow database or publisher works, and what arrives meanwhile is joined. What an attempt says is written like all else that it does:
+// only while it holds the turn.
 //
 // All chunks of one message id, concatenated, are that message's body. When the model starts an answer again (Restart), the text that
 // subscribers already have is swallowed as long as the new answer repeats it; where it differs, the message id changes and all of the new
-// text is sent under it.
+// text is sent under it. It changes, too, when nobody knows whether a write was committed.
 type stream struct {
-	to       publish.Publisher
-	tenantID string
-	threadID string
-	agentID  string
+	runner  *Runner
+	attempt *attempt
 
 	mu       sync.Mutex
 	id       string          // message id
@@ -34,16 +42,17 @@ type stream struct {
 	queue    []publish.Event
 	state    publish.Activity
 
-	wake  chan struct{}      // 1 deep: there is something in the queue
-	drain chan chan struct{} // somebody waits until the queue was handed over
-	stop  chan struct{}
-	done  chan struct{}
+	writing sync.Mutex    // held while a part of the queue is stored and published
+	wake    chan struct{} // 1 deep: there is something in the queue
+	stop    func()        // may be called twice
+	done    chan struct{}
 }
 
-func newStream(ctx context.Context, to publish.Publisher, a *attempt) *stream {
-	s := &stream{to: to, tenantID: a.tenantID, threadID: a.threadID, agentID: a.agentID, id: ident.New(), repeated: -1,
-		wake: make(chan struct{}, 1), drain: make(chan chan struct{}), stop: make(chan struct{}), done: make(chan struct{})}
-	go s.run(context.WithoutCancel(ctx)) // what was said before the turn ended is still sent
+func newStream(ctx context.Context, r *Runner, a *attempt) *stream {
+	stop := make(chan struct{})
+	s := &stream{runner: r, attempt: a, id: ident.New(), repeated: -1, wake: make(chan struct{}, 1),
+		stop: sync.OnceFunc(func() { close(stop) }), done: make(chan struct{})}
+	go s.run(context.WithoutCancel(ctx), stop) // what was said before the turn ended is still sent
 	return s
 }
 
@@ -141,20 +150,21 @@ func (s *stream) status(state publish.Activity, activity string) {
 
 func (s *stream) setState(state publish.Activity, activity string) {
 	s.state = state
-	for _, e := range activityEvents(s.tenantID, s.threadID, s.agentID, state, activity) {
+	for _, e := range s.attempt.activity(state, activity) {
 		s.push(e)
 	}
 }
 
-func activityEvents(tenantID, threadID, agentID string, state publish.Activity, activity string) []publish.Event {
+// activity is what the subscribers of thread and agent are told of the agent's state.
+func (a *attempt) activity(state publish.Activity, activity string) []publish.Event {
 	return []publish.Event{
-		publish.AgentStatus{TenantID: tenantID, ThreadID: threadID, AgentID: agentID, Status: state, Activity: &activity},
-		publish.AgentActivity{TenantID: tenantID, ThreadID: threadID, AgentID: agentID, Status: state, Activity: &activity, Timestamp: ident.Now()},
+		publish.AgentStatus{TenantID: a.tenantID, ThreadID: a.threadID, AgentID: a.agentID, Status: state, Activity: &activity},
+		publish.AgentActivity{TenantID: a.tenantID, ThreadID: a.threadID, AgentID: a.agentID, Status: state, Activity: &activity, Timestamp: ident.Now()},
 	}
 }
 
 func (s *stream) chunk(text string, done bool) publish.StreamChunk {
-	return publish.StreamChunk{TenantID: s.tenantID, ThreadID: s.threadID, MessageID: s.id, Chunk: text, Done: done}
+	return publish.StreamChunk{TenantID: s.attempt.tenantID, ThreadID: s.attempt.threadID, MessageID: s.id, Chunk: text, Done: done}
 }
 
 // push queues an event; a chunk joins the chunk before it.
@@ -167,76 +177,140 @@ func (s *stream) push(e publish.Event) {
 		}
 	}
 	s.queue = append(s.queue, e)
+	s.signal()
+}
+
+func (s *stream) signal() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
 }
 
-// finish marks the reply as complete and waits until all of it was handed over.
-func (s *stream) finish() {
+// finish gives what was not stored yet, for the transaction that ends the attempt: what is said from here on would come behind it. replied says
+// that the text is the reply, whose message id is settled now.
+func (s *stream) finish(replied bool) []publish.Event {
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	s.mu.Lock()
-	if s.body.Len() > 0 {
+	defer s.mu.Unlock()
+	if replied && s.body.Len() > 0 {
 		s.push(s.chunk("", true))
 	}
-	s.mu.Unlock()
-	drained := make(chan struct{})
-	s.drain <- drained
-	<-drained
+	rest := s.queue
+	s.queue = nil
+	return rest
 }
 
-// close waits until everything was handed over. It may be called twice.
-func (s *stream) close() {
-	select {
-	case <-s.stop:
-	default:
-		close(s.stop)
+// unfinish takes back what finish gave: the attempt goes on after all.
+func (s *stream) unfinish(rest []publish.Event) {
+	var open []publish.Event
+	for _, e := range rest {
+		if c, ok := e.(publish.StreamChunk); ok {
+			if c.Done = false; c.Chunk == "" {
+				continue
+			}
+			e = c
+		}
+		open = append(open, e)
 	}
+	s.restore(open, false)
+}
+
+// close ends the stream without another word: what was not stored is said again where the turn goes on. It may be called twice.
+func (s *stream) close() {
+	s.stop()
 	<-s.done
 }
 
-func (s *stream) run(ctx context.Context) {
+func (s *stream) run(ctx context.Context, stop <-chan struct{}) {
 	defer close(s.done)
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	<-pause.C
-	wake := s.wake // nil while text is held back
+	var next time.Time // flush
 	for {
 		select {
-		case <-wake:
-			if s.flush(ctx) {
-				pause.Reset(coalesce)
-				wake = nil
-			}
-		case <-pause.C:
-			wake = s.wake
-		case drained := <-s.drain:
-			s.flush(ctx)
-			close(drained)
-		case <-s.stop:
-			s.flush(ctx)
+		case <-stop:
 			return
+		case <-s.wake:
 		}
+		pause.Reset(max(moment, time.Until(next)))
+		select {
+		case <-stop:
+			return
+		case <-pause.C:
+		}
+		wait := s.flush(ctx)
+		next = time.Now().Add(wait)
 	}
 }
 
-// flush publishes the queue; it reports whether text was among it. A chunk that cannot be published is lost: the whole reply comes with
-// its NewMessageEvent.
-func (s *stream) flush(ctx context.Context) bool {
+// flush stores the queue and then publishes it. It returns how long to wait before the next. What cannot be published is there to be read; what
+// cannot be stored is tried again, unless the attempt has lost its turn.
+func (s *stream) flush(ctx context.Context) time.Duration {
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	s.mu.Lock()
 	events := s.queue
 	s.queue = nil
 	s.mu.Unlock()
 	if len(events) == 0 {
-		return false
+		return 0
 	}
-	if err := s.to.Publish(ctx, events...); err != nil {
-		slog.WarnContext(ctx, "publishing the stream failed", "tenant_id", s.tenantID, "thread_id", s.threadID, "error", err)
+	a := s.attempt
+	var b pgx.Batch
+	b.Queue(`select hold_turn($1, $2)`, a.turnID, a.lease)
+	notice := notify.QueueTurn(&b, a.tenantID, a.threadUUID, a.turnID, events...)
+	limited, cancel := context.WithTimeout(ctx, flushTimeout)
+	defer cancel()
+	if err := s.runner.DB.Once(limited, a.tenantID, &b); err != nil {
+		if isLeaseLost(err) {
+			return flushPause // nobody wants it any more
+		}
+		slog.WarnContext(ctx, "storing the stream failed; it is tried again", "tenant_id", a.tenantID, "turn_id", a.turnID, "error", err)
+		s.restore(events, unclear(err))
+		return flushPause
 	}
+	s.runner.signal("stream stored")
+	notify.Publish(ctx, s.runner.Publish, a.tenantID, notice)
 	for _, e := range events {
 		if _, ok := e.(publish.StreamChunk); ok {
-			return true
+			return coalesce
 		}
 	}
-	return false
+	return 0
+}
+
+// restore puts back what was not stored. Text that may have been, and would then be there twice, is sent again under another message id, whole.
+func (s *stream) restore(events []publish.Event, unclear bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	later := s.queue
+	s.queue = nil
+	again := false
+	for _, e := range append(events, later...) {
+		if _, chunk := e.(publish.StreamChunk); chunk && unclear {
+			again = true
+			continue
+		}
+		s.push(e)
+	}
+	switch {
+	case !again:
+	case s.repeated >= 0:
+		s.renew(s.body.String()[:s.repeated])
+	default:
+		s.renew(s.body.String())
+	}
+	s.signal()
+}
+
+// unclear reports whether a transaction that ended with err may have been committed all the same: the answer did not come.
+func unclear(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.SeverityUnlocalized == "FATAL" // the connection was ended, before or after the commit
+	}
+	return !pgconn.SafeToRetry(err) && !errors.As(err, new(*pgconn.ConnectError))
 }

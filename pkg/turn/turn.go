@@ -14,6 +14,7 @@ package turn
 import (
 	"time"
 
+	"github.com/agentplatform/agentplatform/pkg/guardrail"
 	"github.com/agentplatform/agentplatform/pkg/ident"
 	"github.com/agentplatform/agentplatform/pkg/thread"
 )
@@ -23,8 +24,9 @@ const (
 	maxModelCalls = 25
 	maxToolCalls  = 50
 	maxDuration   = 10 * time.Minute
-	maxAttempts   = 3        // a turn that died this often is failed
-	maxToolOutput = 64 << 10 // bytes of one tool's result
+	maxAttempts   = 3              // a turn that died this often is failed
+	maxToolOutput = 64 << 10       // bytes of one tool's result
+	approvalTime  = 24 * time.Hour // that a person has to approve a call
 	maxTokens     = 4096
 	historyTokens = 100_000 // of earlier messages given to the model
 	historyLength = 400     // of earlier messages at the most
@@ -42,9 +44,11 @@ type Status string
 const (
 	Queued      Status = "queued"
 	Running     Status = "running"
+	Waiting     Status = "waiting" // for a person
 	Succeeded   Status = "succeeded"
 	Failed      Status = "failed"
 	Interrupted Status = "interrupted"
+	Cancelled   Status = "cancelled"
 )
 
 // Turn is the durable record of one turn as the API shows it.
@@ -59,24 +63,20 @@ type Turn struct {
 	OutputTokens       int                 `json:"outputTokens"`
 	CostUSD            *string             `json:"costUsd"` // six fractional digits
 	ToolOutcomes       []thread.ToolResult `json:"toolOutcomes"`
-	GuardrailDecisions []GuardrailDecision `json:"guardrailDecisions"`
+	WaitsFor           *WaitsFor           `json:"waitsFor"`
+	Approvals          []ToolApproval      `json:"approvals"`
+	RetryOf            *string             `json:"retryOf"`
+	GuardrailDecisions []guardrail.Record  `json:"guardrailDecisions"`
 	EvaluatorScores    []EvaluatorScore    `json:"evaluatorScores"`
 	Error              *string             `json:"error"`
 	Attempts           int                 `json:"attempts"`
 	QueuedAt           ident.Time          `json:"queuedAt"`
 	StartedAt          *ident.Time         `json:"startedAt"`
 	FinishedAt         *ident.Time         `json:"finishedAt"`
+	StepsPrunedAt      *ident.Time         `json:"stepsPrunedAt"`
 
 	number     *int // in the thread, from 1
 	threadUUID *string
-}
-
-// GuardrailDecision is what a guardrail decided about a text.
-type GuardrailDecision struct {
-	GuardrailID string  `json:"guardrailId"`
-	Stage       string  `json:"stage"`
-	Action      string  `json:"action"`
-	Reason      *string `json:"reason"`
 }
 
 // EvaluatorScore is how an evaluator rated the turn.

@@ -48,13 +48,15 @@ func Wait(ctx context.Context, q postgres.Querier, id string) (Turn, error) {
 }
 
 // Over reports whether the turn came to an end, whatever that is.
-func (t Turn) Over() bool { return t.Status != Queued && t.Status != Running }
+func (t Turn) Over() bool { return t.Status != Queued && t.Status != Running && t.Status != Waiting }
 
 // Reason is why a turn that is over did not succeed; "" for one that did.
 func (t Turn) Reason() string {
 	switch {
 	case t.Status == Interrupted:
 		return interruptedBy
+	case t.Status == Cancelled:
+		return cancelledBy
 	case t.Status == Failed && t.Error != nil:
 		return *t.Error
 	}
@@ -65,6 +67,6 @@ func (t Turn) Reason() string {
 // then, and can write nothing. The caller holds the thread's lock.
 func GiveUp(ctx context.Context, tx pgx.Tx, id, reason string) (bool, error) {
 	tag, err := tx.Exec(ctx, `update thread_turns set status = 'failed', error = $2, lease_until = null, finished_at = $3
-		where id = $1 and status in ('queued', 'running')`, id, reason, ident.Now())
+		where id = $1 and status in ('queued', 'running', 'waiting')`, id, reason, ident.Now())
 	return tag.RowsAffected() > 0, err
 }

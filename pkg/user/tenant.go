@@ -17,10 +17,38 @@ import (
 
 // Tenant is a tenant as the API shows it.
 type Tenant struct {
-	ID        string     `json:"id"`
-	Slug      string     `json:"slug"`
-	Name      string     `json:"name"`
-	CreatedAt ident.Time `json:"createdAt"`
+	ID          string     `json:"id"`
+	Slug        string     `json:"slug"`
+	Name        string     `json:"name"`
+	TurnsAtOnce int        `json:"turnsAtOnce"` // how many turns run at a time
+	CreatedAt   ident.Time `json:"createdAt"`
+}
+
+// TenantChange is what UpdateTenant changes; nil: not.
+type TenantChange struct {
+	Name        *string `json:"name"`
+	TurnsAtOnce *int    `json:"turnsAtOnce"`
+}
+
+const (
+	maxTenantName   = 200    // bytes
+	mostTurnsAtOnce = 10_000 // the table's check
+)
+
+// UpdateTenant changes the tenant that q is bound to.
+func UpdateTenant(ctx context.Context, q postgres.Querier, c TenantChange) (Tenant, error) {
+	if c.Name != nil {
+		if err := text.Check("name", *c.Name, 1, maxTenantName); err != nil {
+			return Tenant{}, err
+		}
+	}
+	if n := c.TurnsAtOnce; n != nil && (*n < 1 || *n > mostTurnsAtOnce) {
+		return Tenant{}, fault.Invalid("turnsAtOnce must be from 1 to %d", mostTurnsAtOnce)
+	}
+	return postgres.One(ctx, q, "tenant", func(row pgx.CollectableRow) (t Tenant, err error) {
+		err = row.Scan(&t.ID, &t.Slug, &t.Name, &t.TurnsAtOnce, &t.CreatedAt)
+		return t, err
+	}, `update tenants set name = coalesce($1, name), turns_at_once = coalesce($2, turns_at_once) returning id, slug, name, turns_at_once, created_at`, c.Name, c.TurnsAtOnce)
 }
 
 // Founding is what a tenant begins with. Its transaction is bound to the id, so whoever begins it chooses that.
@@ -44,11 +72,12 @@ func Found(ctx context.Context, tx pgx.Tx, f Founding) (Tenant, []audit.Event, e
 	if !slugs.MatchString(f.Slug) {
 		return Tenant{}, nil, fault.Invalid("slug must be 1 to 63 lower-case letters, digits and hyphens, the first no hyphen")
 	}
-	if err := text.Check("name", f.Name, 1, 200); err != nil {
+	if err := text.Check("name", f.Name, 1, maxTenantName); err != nil {
 		return Tenant{}, nil, err
 	}
 	t := Tenant{ID: f.TenantID, Slug: f.Slug, Name: f.Name, CreatedAt: ident.Now()}
-	_, err := tx.Exec(ctx, `insert into tenants (id, slug, name, created_at) values ($1, $2, $3, $4)`, t.ID, t.Slug, t.Name, t.CreatedAt)
+	err := tx.QueryRow(ctx, `insert into tenants (id, slug, name, created_at) values ($1, $2, $3, $4) returning turns_at_once`,
+		t.ID, t.Slug, t.Name, t.CreatedAt).Scan(&t.TurnsAtOnce)
 	if postgres.IsUnique(err, "tenants_slug_key") {
 		return Tenant{}, nil, fault.Invalid("the slug is taken")
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/agentplatform/agentplatform/pkg/agent"
+	"github.com/agentplatform/agentplatform/pkg/budget"
 	"github.com/agentplatform/agentplatform/pkg/fault"
 	"github.com/agentplatform/agentplatform/pkg/ident"
 	"github.com/agentplatform/agentplatform/pkg/postgres"
@@ -73,6 +74,7 @@ type target struct {
 	status  agent.Status
 	limits  agent.RateLimits
 	spaceID string
+	price   turn.Price
 	first   *string // the run of an earlier call with the same key
 }
 
@@ -97,12 +99,16 @@ func Invoke(ctx context.Context, db *postgres.DB, tenantID string, i Invocation)
 
 func readTarget(ctx context.Context, q postgres.Querier, i Invocation) (target, error) {
 	return postgres.One(ctx, q, "webhook", func(row pgx.CollectableRow) (t target, err error) {
-		err = row.Scan(&t.name, &t.prompt, &t.agentID, &t.status, &t.limits.TurnsPerMinute, &t.limits.TurnsPerHour, &t.limits.TurnsPerDay, &t.spaceID, &t.first)
+		err = row.Scan(&t.name, &t.prompt, &t.agentID, &t.status, &t.limits.TurnsPerMinute, &t.limits.TurnsPerHour, &t.limits.TurnsPerDay, &t.spaceID, &t.first,
+			&t.price.ModelID, &t.price.Terms.Capped, &t.price.Terms.TokensPerTurn)
 		return t, err
-	}, `select w.name, w.prompt, a.id, a.status, a.turns_per_minute, a.turns_per_hour, a.turns_per_day,
-			(select id from spaces where is_default),
-			(select k.run_id from webhook_keys k where k.webhook_id = w.id and k.key = $2 and k.created_at >= clock_timestamp() - $3::interval)
+	}, `select w.name, w.prompt, a.id, a.status, a.turns_per_minute, a.turns_per_hour, a.turns_per_day, s.id,
+			(select k.run_id from webhook_keys k where k.webhook_id = w.id and k.key = $2 and k.created_at >= clock_timestamp() - $3::interval),
+			tp.model_id, b.capped, b.tokens_per_turn
 		from webhooks w join agents a on a.tenant_id = w.tenant_id and a.id = w.agent_id
+			join agent_templates tp on tp.tenant_id = a.tenant_id and tp.id = a.template_id
+			left join spaces s on s.tenant_id = w.tenant_id and s.is_default
+			cross join lateral budget_terms(a.id, s.id) b
 		where w.id = $1`, i.WebhookID, i.Key, keyAge)
 }
 
@@ -123,13 +129,16 @@ func (t target) invoke(ctx context.Context, db *postgres.DB, tenantID string, i 
 		return Invoked{}, fault.New(fault.InternalError, "%s (run %s)", reason, c.RunID)
 	}
 	th := thread.Thread{Channel: thread.Auto, Title: &t.name, AgentID: t.agentID, SpaceID: t.spaceID}
-	start := func(b *pgx.Batch) {
-		turn.Start(b, tenantID, c, &th, body)
+	start := func(b *pgx.Batch) error {
+		err := turn.Start(b, tenantID, c, &th, body, t.price)
 		count(b, i.WebhookID)
+		return err
 	}
 	if t.limits == (agent.RateLimits{}) {
 		takeKey(&b, tenantID, i, c.RunID)
-		start(&b)
+		if err := start(&b); err != nil {
+			return Invoked{}, err
+		}
 		err = db.Once(ctx, tenantID, &b)
 	} else {
 		err = db.InTenant(ctx, tenantID, func(tx pgx.Tx) error {
@@ -142,15 +151,17 @@ func (t target) invoke(ctx context.Context, db *postgres.DB, tenantID string, i 
 			if err := turn.CheckRate(ctx, tx, t.agentID, t.limits); err != nil {
 				return err
 			}
-			start(&started)
+			if err := start(&started); err != nil {
+				return err
+			}
 			return tx.SendBatch(ctx, &started).Close()
 		})
 	}
-	return Invoked{RunID: c.RunID, ThreadID: &th.ID, Status: turn.RunStarted, CreatedAt: th.CreatedAt, Test: i.Test}, err
+	return Invoked{RunID: c.RunID, ThreadID: &th.ID, Status: turn.RunStarted, CreatedAt: th.CreatedAt, Test: i.Test}, budget.Refusal(err)
 }
 
-// count queues the webhook's counters. The row is the last that a call locks, behind its key, its agent (if that has limits) and the tenant's
-// thread counter: calls of one webhook wait for one another here, as those of one tenant do for the thread's number.
+// count queues the webhook's counters. The row is the last that a call locks, behind its key, its agent (if that has limits), the tenant's
+// thread counter and the budgets (if there are any): calls of one webhook wait for one another here, as those of one tenant do for the thread's number.
 func count(b *pgx.Batch, webhookID string) {
 	b.Queue(`update webhooks set invocation_count = invocation_count + 1, last_invoked_at = greatest(last_invoked_at, $2) where id = $1`, webhookID, ident.Now())
 }

@@ -43,13 +43,27 @@ export function response(ctx) {
   return answer.data;
 }
 
-// AppSync reads an AWSJSON argument, functions take its text. The only one is metadata of an input.
+// AppSync reads an AWSJSON argument, functions take its text. These are all: metadata of an input and of its cases, and the schema of its evaluators.
 function written(args) {
-  const input = args.input || {};
-  if (input.metadata === undefined || input.metadata === null || typeof input.metadata === 'string') {
+  if (!args.input) {
     return args;
   }
-  return { ...args, input: { ...input, metadata: JSON.stringify(input.metadata) } };
+  const input = withText(args.input, 'metadata');
+  if (input.cases) {
+    input.cases = input.cases.map((c) => withText(c, 'metadata'));
+  }
+  if (input.evaluators) {
+    input.evaluators = input.evaluators.map((e) => withText(e, 'schema'));
+  }
+  return { ...args, input };
+}
+
+function withText(object, name) {
+  const value = object[name];
+  if (value === undefined || value === null || typeof value === 'string') {
+    return { ...object };
+  }
+  return { ...object, [name]: JSON.stringify(value) };
 }
 
 // The cause is in the function's log, under the same id.

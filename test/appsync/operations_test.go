@@ -18,14 +18,18 @@ const (
 	template     = ` template { id name modelId runtime tools createdAt }`
 	threadFields = `id threadUUID prefix channel status title agentId spaceId metadata tokenCount createdAt updatedAt`
 	message      = `id threadId role body toolCalls { id name input } toolResults { toolCallId status output } tokenCount model turnId createdAt`
+	toolServer   = `id name url scopes transport auth { type header clientId tokenUrl } timeoutSeconds leftOut listedAt createdAt updatedAt`
+	tools        = ` tools { name tool description schema idempotent hash status approvedDescription approvedSchema approvedBy approvedAt }`
 	userFields   = `id email role status createdAt updatedAt`
 	event        = `eventId tenantId occurredAt recordedAt actor actorType source eventType eventHash prevHash chainPosition anchor { status cadenceId } resourceType redactedFields payload payloadBytes`
 	export       = `id status format filter requestedBy requestedAt startedAt finishedAt rows bytes error`
 )
 
 // The script: every row of the manifest with a GraphQL field answers at least once and refuses at least once, and lists answer their nested fields
-// in batches. Subscriptions are in subscriptions_test.go.
-var script = []step{
+// in batches. The last part breaks the database. Subscriptions are in subscriptions_test.go.
+var script = slices.Concat(conversation, turns, guardrails, budgets, evaluations, tenancy)
+
+var conversation = []step{
 	{name: "createAgent", query: `mutation ($input: CreateAgentInput!) { createAgent(input: $input) { ` + agentFields + ` } }`, save: map[string]string{"busy": "createAgent.id"},
 		vars: values{"input": values{"name": "Busy", "skillPackIds": []string{}, "rateLimits": values{"turnsPerMinute": 1, "turnsPerDay": nil}, "clientToken": "t"}}},
 	{name: "createAgent again", query: `mutation ($input: CreateAgentInput!) { createAgent(input: $input) { id } }`,
@@ -68,6 +72,11 @@ var script = []step{
 		save: map[string]string{"older": "getThread.messages.nextToken"}},
 	{name: "getThread, older messages", query: `{ getThread(id: "{thread}") { messages(limit: 2, order: NEWEST_FIRST, nextToken: "{older}") { items { body } nextToken } } }`},
 	{name: "getThread of another tenant", as: "globex", query: `{ getThread(id: "{thread}") { id messages { nextToken } } }`, want: "NotFound"},
+	{name: "threadEvents", query: `query ($after: Int!) { threadEvents(threadId: "{thread}", after: $after) { items { __typename ... on NewMessageEvent { sequence threadId tenantId message { ` + message + ` } } ... on ThreadUpdateEvent { sequence thread { id status title metadata } } } last prunedBefore } }`,
+		vars: values{"after": 1}},
+	{name: "threadEvents from the first", query: `{ threadEvents(threadId: "{thread}", limit: 1) { items { ... on ThreadUpdateEvent { sequence threadId } ... on StreamChunkEvent { sequence chunk } } } }`},
+	{name: "threadEvents, too many", query: `{ threadEvents(threadId: "{thread}", limit: 1001) { last } }`, want: "ValidationError"},
+	{name: "threadEvents of another tenant", as: "globex", query: `{ threadEvents(threadId: "{thread}", after: null) { last } }`, want: "NotFound"},
 	{name: "listThreads", query: `{ listThreads { items { ` + threadFields + ` agent { name template { modelId } } messages { items { body role } nextToken } turns(limit: 1) { items { status model toolOutcomes { name } phases { name } } } } nextToken } }`},
 	{name: "listThreads, a bad filter", query: `{ listThreads(filter: {agentId: "x"}) { nextToken } }`, want: "ValidationError"},
 	{name: "Thread.messages of each refuses", query: `{ listThreads { items { id messages(limit: 101) { nextToken } } } }`, want: "ValidationError"},
@@ -77,7 +86,9 @@ var script = []step{
 	{name: "turn of nobody", query: `{ turn(id: "{nobody}") { id } }`, want: "NotFound"},
 	{name: "several at once", query: `{ a: getAgent(id: "{agent}") { name } b: getAgent(id: "{nobody}") { name } c: turn(id: "{nobody}") { id } d: getThread(id: "{thread}") { id } }`, want: "NotFound"},
 	{name: "what must not be null", query: `{ listToolServers(limit: 0) { nextToken } }`, want: "ValidationError"},
+}
 
+var tenancy = []step{
 	{name: "inviteUser", query: `mutation { inviteUser(input: {email: "Max@Acme.test"}) { ` + userFields + ` } }`, save: map[string]string{"max": "inviteUser.id"}},
 	{name: "inviteUser again", query: `mutation { inviteUser(input: {email: "max@acme.test", role: admin}) { id } }`, want: "ValidationError"},
 	{name: "inviteUser by a member", as: "member", query: `mutation { inviteUser(input: {email: "x@acme.test"}) { id } }`, want: "Forbidden"},
@@ -90,9 +101,22 @@ var script = []step{
 	{name: "signOut", query: `mutation { signOut }`},
 	{name: "signOut without a tenant", as: "stranger", query: `mutation { signOut }`, want: "Forbidden"},
 
-	{name: "addToolServer", query: `mutation { addToolServer(input: {name: "tools", url: "https://mcp.acme.test/x?a=%20b", scopes: ["read"]}) { id name url scopes createdAt } }`, save: map[string]string{"tools": "addToolServer.id"}},
+	{name: "addToolServer", query: `mutation { addToolServer(input: {name: "tools", url: "https://mcp.acme.test/x?a=%20b", scopes: ["read"]}) { ` + toolServer + ` } }`, save: map[string]string{"tools": "addToolServer.id"}},
+	{name: "updateToolServer", query: `mutation ($input: UpdateToolServerInput!) { updateToolServer(id: "{tools}", input: $input) { ` + toolServer + ` } }`,
+		vars: values{"input": values{"timeoutSeconds": 90, "transport": "SSE", "auth": values{"type": "API_KEY", "header": "x-key", "key": "secret"}}}},
+	{name: "updateToolServer to nowhere", query: `mutation { updateToolServer(id: "{tools}", input: {url: null}) { id } }`, want: "ValidationError"},
+	{name: "refreshToolServer", query: `mutation { refreshToolServer(id: "{tools}") { id listedAt } }`},
+	{name: "refreshToolServer by a member", as: "member", query: `mutation { refreshToolServer(id: "{tools}") { id } }`, want: "Forbidden"},
+	{name: "approveServerTools", query: `mutation { approveServerTools(id: "{tools}", tools: [{name: "tools__read", hash: "` + strings.Repeat("a", 64) + `"}]) { ` + toolServer + tools + ` } }`,
+		first: func(s *side) {
+			s.superuser(`insert into tool_server_tools (tenant_id, server_id, name, tool, description, schema, idempotent, hash)
+				select tenant_id, id, 'tools__read', 'read', 'Reads.', '{"type":"object"}', true, repeat('a', 64) from tool_servers`)
+		}},
+	{name: "approveServerTools, not as seen", query: `mutation { approveServerTools(id: "{tools}", tools: [{name: "tools__read", hash: "b"}]) { id } }`, want: "ValidationError"},
 	{name: "addToolServer without TLS", query: `mutation { addToolServer(input: {name: "t", url: "http://mcp.acme.test"}) { id } }`, want: "ValidationError"},
-	{name: "listToolServers", query: `{ listToolServers { items { id name url scopes createdAt } nextToken } }`},
+	{name: "listToolServers", query: `{ listToolServers { items { ` + toolServer + tools + ` } nextToken } }`},
+	{name: "ToolServer.tools of each fails", query: `{ listToolServers { items { name tools { name } } } }`, want: "InternalError",
+		first: func(s *side) { s.superuser(`alter table tool_server_tools rename to lost`) }, then: func(s *side) { s.superuser(`alter table lost rename to tool_server_tools`) }},
 	{name: "removeToolServer", query: `mutation { removeToolServer(id: "{tools}") { name } }`},
 	{name: "removeToolServer again", query: `mutation { removeToolServer(id: "{tools}") { name } }`, want: "NotFound"},
 	{name: "updateGovernanceFile", query: `mutation { updateGovernanceFile(input: {file: GUARDRAILS, content: "# Be kind"}) { spaceId file version content userId createdAt } }`},
@@ -100,7 +124,9 @@ var script = []step{
 	{name: "deleteAgent", query: `mutation { deleteAgent(id: "{busy}", reason: "done") { status } }`},
 	{name: "deleteAgent of nobody", query: `mutation { deleteAgent(id: "{nobody}") { status } }`, want: "NotFound"},
 
-	{name: "createTenant", as: "operator", query: `mutation { createTenant(input: {slug: "initech", name: "Initech", ownerEmail: "peter@initech.test"}) { id slug name createdAt } }`},
+	{name: "createTenant", as: "operator", query: `mutation { createTenant(input: {slug: "initech", name: "Initech", ownerEmail: "peter@initech.test"}) { id slug name turnsAtOnce createdAt } }`},
+	{name: "updateTenant", as: "operator", query: `mutation { updateTenant(id: "{tenant}", input: {name: "Acme Ltd", turnsAtOnce: 20}) { id slug name turnsAtOnce createdAt } }`},
+	{name: "updateTenant by an owner", query: `mutation { updateTenant(id: "{tenant}", input: {turnsAtOnce: 1}) { id } }`, want: "Forbidden"},
 	{name: "createTenant by an owner", query: `mutation { createTenant(input: {slug: "x", name: "X", ownerEmail: "x@x.test"}) { id } }`, want: "Forbidden"},
 	{name: "complianceEvents", as: "operator", query: `{ complianceEvents(filter: {tenantId: "{tenant}"}, limit: 5) { items { ` + event + ` } nextToken } }`, first: (*side).anchored,
 		save: map[string]string{"event": "complianceEvents.items.0.eventId", "hash": "complianceEvents.items.0.eventHash"}},
@@ -161,6 +187,9 @@ func TestOperations(t *testing.T) {
 			require.Empty(t, appsync.Errors, st.name)
 		} else {
 			require.Equal(t, []string{st.want}, appsync.types(), st.name)
+		}
+		for path, want := range st.says {
+			require.Equal(t, want, at(t, appsync.Data, path), "%s: %s", st.name, path)
 		}
 		for field, row := range rows(t).ByGraphQL() {
 			if _, name, _ := strings.Cut(field, "."); strings.Contains(st.query, name) {

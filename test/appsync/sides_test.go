@@ -111,7 +111,9 @@ type step struct {
 	vars  values            // values may have {name} too
 	want  string            // the errors' type; "": no error
 	save  map[string]string // name → path in the answer's data, to know it later
+	says  values            // path in the answer's data → what is there
 	first func(*side)       // what the world needs
+	then  func(*side)       // puts the world in order again
 }
 
 // do runs a step; the answer's ids, times and tokens are numbered, so that the sides' answers can be compared.
@@ -131,6 +133,9 @@ func (s *side) do(st step) (raw, comparable response) {
 		request.variables = json.RawMessage(s.fill(string(vars)))
 	}
 	answer := s.execute(request)
+	if st.then != nil {
+		st.then(s)
+	}
 	sort.SliceStable(answer.Errors, func(i, j int) bool { return fmt.Sprint(answer.Errors[i].Path) < fmt.Sprint(answer.Errors[j].Path) })
 	for name, path := range st.save {
 		s.known[name] = member(s.t, answer.Data, path)
@@ -151,6 +156,7 @@ func (s *side) fill(text string) string {
 }
 
 var (
+	took  = regexp.MustCompile(`(durationMs\\*":)[0-9.]+`)
 	ids   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{64}\b`)
 	times = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z`)
 )
@@ -162,7 +168,7 @@ func (s *side) numbered(text string) string {
 		}
 		return s.told[id]
 	})
-	return times.ReplaceAllString(text, "<time>")
+	return took.ReplaceAllString(times.ReplaceAllString(text, "<time>"), "${1}0")
 }
 
 // private puts a mark in place of values that belong to one side alone: signed, keyed, or of its own bucket.
@@ -192,6 +198,14 @@ func private(v any) any {
 // member is a text in the data: createThread.id, listUsers.items.0.id.
 func member(t *testing.T, data any, path string) string {
 	t.Helper()
+	text, ok := at(t, data, path).(string)
+	require.True(t, ok, "%s in %v", path, data)
+	return text
+}
+
+// at is what the data has there.
+func at(t *testing.T, data any, path string) any {
+	t.Helper()
 	for name := range strings.SplitSeq(path, ".") {
 		switch at := data.(type) {
 		case map[string]any:
@@ -206,9 +220,7 @@ func member(t *testing.T, data any, path string) string {
 			require.Fail(t, "no such member", "%s in %v", path, data)
 		}
 	}
-	text, ok := data.(string)
-	require.True(t, ok, "%s is %v", path, data)
-	return text
+	return data
 }
 
 // superuser runs what no role of the platform may.

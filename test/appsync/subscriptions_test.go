@@ -3,6 +3,7 @@ package appsync_test
 import (
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -22,10 +23,10 @@ import (
 )
 
 const follow = `subscription ($id: ID!) { onThreadEvent(threadId: $id) { __typename
-	... on NewMessageEvent { tenantId threadId message { ` + message + ` } }
-	... on AgentStatusEvent { tenantId threadId agentId status activity }
-	... on ThreadUpdateEvent { tenantId threadId thread { id status title metadata updatedAt } }
-	... on StreamChunkEvent { tenantId threadId messageId chunk done } } }`
+	... on NewMessageEvent { tenantId threadId sequence message { ` + message + ` } }
+	... on AgentStatusEvent { tenantId threadId sequence agentId status activity }
+	... on ThreadUpdateEvent { tenantId threadId sequence thread { id status title metadata updatedAt } }
+	... on StreamChunkEvent { tenantId threadId sequence messageId chunk done } } }`
 
 const watch = `subscription ($id: ID!) { onAgentActivity(agentId: $id) { __typename tenantId agentId threadId status activity timestamp } }`
 
@@ -180,8 +181,8 @@ func requireFilter(t *testing.T, filter json.RawMessage, subscription *gateway.S
 // TestPublishing: only the platform publishes; an event comes out as it went in, also as a text in a text; what is no event is not handed out.
 func TestPublishing(t *testing.T) {
 	e := start(t, nil)
-	query := `mutation ($event: AWSJSON!) { publishThreadEvent(event: $event) { __typename ... on StreamChunkEvent { tenantId threadId messageId chunk done } } }`
-	event := `{"__typename":"StreamChunkEvent","tenantId":"t","threadId":"CHAT-1","messageId":"m","chunk":"x","done":false}`
+	query := `mutation ($event: AWSJSON!) { publishThreadEvent(event: $event) { __typename ... on StreamChunkEvent { tenantId threadId sequence messageId chunk done } } }`
+	event := `{"__typename":"StreamChunkEvent","tenantId":"t","threadId":"CHAT-1","sequence":7,"messageId":"m","chunk":"x","done":false}`
 	ask := func(text string, claims map[string]any) response {
 		variables, err := json.Marshal(values{"event": text})
 		require.NoError(t, err)
@@ -217,12 +218,24 @@ func TestPublishing(t *testing.T) {
 	require.Equal(t, []string{"Unauthorized"}, listed.types(), "the platform's principal is no user")
 }
 
-// TestArguments: metadata is the only AWSJSON that users send, and where resolver.js looks for it; publishing is what the schema gives to IAM alone.
+// TestArguments: what of arguments is AWSJSON is what resolver.js writes as a text; publishing is what the schema gives to IAM alone.
 func TestArguments(t *testing.T) {
 	sdl, err := gqlparser.LoadSchema(&ast.Source{Input: schema.Prelude}, &ast.Source{Input: schema.SDL})
 	require.NoError(t, err)
 	var iam []string
-	inputs := map[string]bool{}
+	found := map[string]bool{} // the ways to an AWSJSON from an argument
+	var look func(way string, of *ast.Type)
+	look = func(way string, of *ast.Type) {
+		require.Less(t, strings.Count(way, "."), 10, "an input holds itself: %s", way)
+		if of.Name() == "AWSJSON" {
+			found[way] = true
+		}
+		if definition := sdl.Types[of.Name()]; definition.Kind == ast.InputObject {
+			for _, f := range definition.Fields {
+				look(way+"."+f.Name, f.Type)
+			}
+		}
+	}
 	for _, root := range []*ast.Definition{sdl.Query, sdl.Mutation, sdl.Subscription} {
 		for _, f := range root.Fields {
 			if f.Directives.ForName("aws_iam") != nil {
@@ -230,25 +243,23 @@ func TestArguments(t *testing.T) {
 				continue
 			}
 			for _, a := range f.Arguments {
-				require.NotEqual(t, "AWSJSON", a.Type.Name(), "%s(%s)", f.Name, a.Name)
-				if a.Name == "input" {
-					inputs[a.Type.Name()] = true
-				}
-				if definition := sdl.Types[a.Type.Name()]; a.Name != "input" && definition.Kind == ast.InputObject {
-					for _, inner := range definition.Fields {
-						require.NotEqual(t, "AWSJSON", inner.Type.Name(), "%s(%s: {%s})", f.Name, a.Name, inner.Name)
-					}
-				}
+				look(a.Name, a.Type)
 			}
 		}
 	}
 	require.ElementsMatch(t, publishing, iam)
-	for _, d := range sdl.Types {
-		for _, f := range d.Fields {
-			if d.Kind == ast.InputObject && f.Type.Name() == "AWSJSON" {
-				require.Equal(t, "metadata", f.Name, "%s.%s: resolver.js writes metadata alone", d.Name, f.Name)
-				require.Contains(t, inputs, d.Name, "resolver.js looks into the argument input alone")
-			}
-		}
+	require.Equal(t, []string{"input.cases.metadata", "input.evaluators.schema", "input.metadata"}, slices.Sorted(maps.Keys(found)))
+
+	e := start(t, nil)
+	written := func(input values) any {
+		ran := e.run(deployed(t), "request", values{"info": info("Mutation", "createEvaluation"), "args": values{"id": "x", "input": input}, "source": nil,
+			"identity": values{"claims": values{}}, "request": values{"headers": values{"x-amzn-requestid": "r"}}})
+		require.Nil(t, ran.Error)
+		return ran.Value.(map[string]any)["payload"].(map[string]any)["arguments"].(map[string]any)["input"]
 	}
+	require.Equal(t, values{"metadata": `{"a":[1,null]}`, "name": "n", "cases": []any{values{"input": "a", "metadata": `{"b":"ü"}`}, values{"input": "b"}, values{"metadata": nil}},
+		"evaluators": []any{values{"type": "json_schema", "schema": `{"type":"object"}`}, values{"schema": "false"}, values{"type": "exact"}}},
+		written(values{"metadata": values{"a": []any{1, nil}}, "name": "n", "cases": []any{values{"input": "a", "metadata": values{"b": "ü"}}, values{"input": "b"}, values{"metadata": nil}},
+			"evaluators": []any{values{"type": "json_schema", "schema": values{"type": "object"}}, values{"schema": false}, values{"type": "exact"}}}))
+	require.Equal(t, values{"metadata": nil, "cases": nil, "evaluators": []any{}}, written(values{"metadata": nil, "cases": nil, "evaluators": []any{}}))
 }

@@ -98,7 +98,7 @@ func measureStarts(t testing.TB, folder string) string {
 				"AWS_ENDPOINT_URL=http://" + refused, "AWS_ENDPOINT_URL_BEDROCK_RUNTIME=http://" + refused, "APPSYNC_URL=http://" + refused, "AWS_MAX_ATTEMPTS=1",
 				"AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=secret", "FUNCTION_PREFIX=test-", "USER_POOL_ID=us-east-1_x", "DEFAULT_MODEL_ID=model",
 				"PAGE_TOKEN_KEY=" + long, "AUDIT_EMISSION_KEY=" + long, "API_AUTH_SECRET=" + long, "ANCHOR_SIGNING_KEY_ID=key", "ANCHOR_BUCKET=anchors",
-				"EXPORTS_BUCKET=exports", "ANCHOR_ORIGIN=origin"}
+				"EXPORTS_BUCKET=exports", "ANCHOR_ORIGIN=origin", "TOOL_SECRETS_PREFIX=/tools", "TOOL_SECRETS_KEY_ID=key"}
 		}})
 	require.NoError(t, err)
 	defer h.Stop()

@@ -39,6 +39,7 @@ func settled(t testing.TB, u *user, thread string, statuses ...string) []turn {
 		}
 	}
 	require.LessOrEqual(t, len(replies), len(turns))
+	u.follow(thread).check(t)
 	id := u.send(t, thread, "/say Still here.")
 	require.Equal(t, "succeeded", u.ended(t, id).Status)
 	list := u.messages(t, thread)

@@ -29,6 +29,7 @@ type event struct {
 	Typename string `json:"__typename"`
 	TenantID string
 	ThreadID string
+	Sequence int
 	AgentID  string
 	Message  message
 	Status   string
@@ -55,11 +56,12 @@ func (e event) String() string {
 }
 
 const (
-	watchDocument = `subscription ($id: ID!) { onThreadEvent(threadId: $id) { __typename
-		... on NewMessageEvent { tenantId threadId message { id role body turnId } }
-		... on AgentStatusEvent { tenantId threadId agentId status activity }
-		... on ThreadUpdateEvent { tenantId threadId thread { id status title metadata } }
-		... on StreamChunkEvent { tenantId threadId messageId chunk done } } }`
+	eventFields = `__typename
+		... on NewMessageEvent { tenantId threadId sequence message { id role body turnId } }
+		... on AgentStatusEvent { tenantId threadId sequence agentId status activity }
+		... on ThreadUpdateEvent { tenantId threadId sequence thread { id status title metadata } }
+		... on StreamChunkEvent { tenantId threadId sequence messageId chunk done }`
+	watchDocument      = `subscription ($id: ID!) { onThreadEvent(threadId: $id) { ` + eventFields + ` } }`
 	watchAgentDocument = `subscription ($id: ID!) { onAgentActivity(agentId: $id) { __typename tenantId agentId threadId status activity timestamp } }`
 )
 

@@ -107,6 +107,7 @@ var grants = map[string]struct {
 	"db:ledger":            {[]string{"rds-db:connect"}, []string{"DATABASE_AUTH", "DATABASE_LEDGER_URL"}},
 	"db:owner":             {[]string{"secretsmanager:GetSecretValue", "kms:Decrypt", "rds-db:connect"}, []string{"DATABASE_OWNER_SECRET_ID", "DATABASE_KNOWLEDGE_SECRET_ID"}},
 	"model":                {[]string{"bedrock:InvokeModelWithResponseStream"}, nil},
+	"guardrail":            {[]string{"bedrock:ApplyGuardrail"}, nil},
 	"runtime":              {[]string{"bedrock-agentcore:InvokeAgentRuntime"}, []string{"AGENT_RUNTIMES"}},
 	"publish":              {[]string{"appsync:GraphQL"}, []string{"APPSYNC_URL"}},
 	"invoke:":              {[]string{"lambda:InvokeFunction"}, []string{"FUNCTION_PREFIX"}},
@@ -125,6 +126,13 @@ var grants = map[string]struct {
 	"object:exports:read":  {[]string{"s3:GetObject", "kms:Decrypt"}, []string{"EXPORTS_BUCKET"}},
 	"identity": {[]string{"cognito-idp:AdminCreateUser", "cognito-idp:AdminGetUser", "cognito-idp:AdminEnableUser", "cognito-idp:AdminDisableUser",
 		"cognito-idp:AdminDeleteUser", "cognito-idp:AdminUserGlobalSignOut"}, []string{"USER_POOL_ID"}},
+	"sandbox": {[]string{"bedrock-agentcore:StartCodeInterpreterSession", "bedrock-agentcore:InvokeCodeInterpreter", "bedrock-agentcore:StopCodeInterpreterSession"},
+		[]string{"CODE_INTERPRETER_ID"}},
+	"secret:tools": {[]string{"ssm:GetParameter", "ssm:PutParameter", "ssm:DeleteParameter", "kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey"},
+		[]string{"TOOL_SECRETS_PREFIX", "TOOL_SECRETS_KEY_ID"}},
+	"mail":      {[]string{"ses:SendEmail", "ses:SendRawEmail"}, nil},
+	"mail-from": {nil, []string{"MAIL_FROM"}},
+	"egress":    {nil, nil},
 }
 
 // running is what every function may do: be traced, be in a VPC, log.
@@ -246,7 +254,8 @@ var partly = map[string]*regexp.Regexp{
 	"objects of one kind in one bucket":               regexp.MustCompile(`^arn:aws:s3:::agentplatform-dev-(audit-123456789012/(anchors|heads|events)|exports-123456789012/(exports|payloads))/\*$`),
 	"documents of all tenants, in one bucket":         regexp.MustCompile(`^arn:aws:s3:::agentplatform-dev-knowledge-123456789012/\*$`),
 	"models of a family, where a profile sends turns": regexp.MustCompile(`^arn:aws:bedrock:(\*|eu-central-1)::foundation-model/anthropic\.claude-\*$`),
-	"AgentCore puts ten characters behind a name":     regexp.MustCompile(`^arn:aws:bedrock-agentcore:eu-central-1:123456789012:runtime/agentplatform_dev_runtime-\*$`),
+	"AgentCore puts ten characters behind a name":     regexp.MustCompile(`^arn:aws:bedrock-agentcore:eu-central-1:123456789012:(runtime/agentplatform_dev_runtime|code-interpreter-custom/agentplatform_dev_sandbox)-\*$`),
+	"tenants' secrets of tool servers":                regexp.MustCompile(`^arn:aws:ssm:eu-central-1:123456789012:parameter/agentplatform-dev/tools/\*$`),
 	"any log group: the service looks for its own":    regexp.MustCompile(`^arn:aws:logs:eu-central-1:123456789012:log-group:\*$`),
 	"log groups of AgentCore's runtimes":              regexp.MustCompile(`^arn:aws:logs:eu-central-1:123456789012:log-group:/aws/bedrock-agentcore/runtimes/\*$`),
 	"profiles of a family's models":                   regexp.MustCompile(`^arn:aws:bedrock:eu-central-1:123456789012:inference-profile/[a-z]+\.anthropic\.claude-\*$`),
@@ -308,7 +317,11 @@ func TestAFunctionHasTheSettingsOfItsNeeds(t *testing.T) {
 			want = append(want, grants[w].settings...)
 		}
 		variables, _ := functions[row.Name].block(t, "environment")["variables"].(map[string]any)
+		assert.Equal(t, "agentplatform/dev", variables["METRICS_NAMESPACE"], "pkg/launch reads it, whatever the function needs")
 		for name, value := range variables {
+			if name == "METRICS_NAMESPACE" {
+				continue
+			}
 			has = append(has, name)
 			text := fmt.Sprint(value)
 			assert.True(t, reads[name], "%s: pkg/cloud reads no %s", row.Name, name)
@@ -479,23 +492,31 @@ func TestWhatRunsByItself(t *testing.T) {
 	require.Equal(t, true, p.keyed("aws_sqs_queue", "dead_letters")[""].Values["sqs_managed_sse_enabled"])
 }
 
-// Alarms look at what is there: each figure that the ledger tells of, and no other; each function, once a count; the one topic.
+// Alarms and the dashboard look at what is there: each figure that the ledger and turns tell of, and no other; each function, once a count; the one topic.
 func TestAlarmsLookAtWhatIsThere(t *testing.T) {
 	p := appPlan(t)
-	var told, watched []string
-	sources, err := filepath.Glob(filepath.Join(root, "pkg", "audit", "ledger", "*.go"))
-	require.NoError(t, err)
-	for _, name := range sources {
-		text, err := os.ReadFile(name)
+	figures := func(expression string, folder ...string) (found []string) {
+		sources, err := filepath.Glob(filepath.Join(append([]string{root}, folder...)...))
 		require.NoError(t, err)
-		for _, found := range regexp.MustCompile(`\bmetric\(ctx, "([a-z.]+)"`).FindAllStringSubmatch(string(text), -1) {
-			told = append(told, found[1])
+		for _, name := range sources {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(name)
+			require.NoError(t, err)
+			for _, one := range regexp.MustCompile(expression).FindAllStringSubmatch(string(text), -1) {
+				found = append(found, one[1])
+			}
 		}
+		slices.Sort(found)
+		return slices.Compact(found)
 	}
-	for name := range p.keyed("aws_cloudwatch_log_metric_filter", "figure") {
-		watched = append(watched, name)
-	}
-	require.ElementsMatch(t, told, watched, "figures of pkg/audit/ledger against those of infra/app/alarms.tf")
+	require.Equal(t, figures(`\bfigure\(ctx, "([a-z.]+)"`, "pkg", "audit", "ledger", "*.go"), figures(`(?m)^    "(audit\.[a-z.]+)" += \{`, "infra", "app", "alarms.tf"))
+	ofTurns := `"(turns|cost|(?:turn|tokens|denials)\.[a-z_]+)`
+	told := append(figures(ofTurns+`"`, "pkg", "turn", "observe.go"), figures(ofTurns+`"`, "pkg", "handler", "denied.go")...)
+	told = slices.DeleteFunc(told, func(name string) bool { return name == "turn.duration" }) // the phases, all in all: for whoever looks for it
+	slices.Sort(told)
+	require.Equal(t, slices.Compact(told), figures(ofTurns+`\\?"`, "infra", "app", "dashboard.tf"))
 	require.Len(t, p.keyed("aws_cloudwatch_log_metric_filter", "error_lines"), len(rows().Rows))
 
 	counted := map[string]int{}
@@ -584,7 +605,7 @@ func TestWhatCannotBeDeployedIsRefused(t *testing.T) {
 	require.ElementsMatch(t, []string{
 		"error: No zip in ../../dist for get-agent, greet: run `make build`. If it still says so, schema/routes.json has a row for which there is no functions/<package>/<name>/main.go.",
 		"error: schema/routes.json names needs that nothing is granted for: invoke:nobody, telepathy. Say in needs.tf what each may do and which settings it takes; an invoke: names a row.",
-		"error: schema/routes.json has triggers that this tier does not make: telegram /greet. It knows graphql, http, schedule, invoke, trigger, state and deploy.",
+		"error: schema/routes.json has triggers that this tier does not make: telegram /greet. It knows graphql, http, schedule, invoke, call, trigger, state and deploy.",
 		"error: schema/routes.json has tasks of state machines that are not there: welcome (greet). The machine auto-thread is schema/workflow/auto_thread.asl.json.",
 		"error: foundation is of agentplatform-dev in eu-central-1, account 123456789012; this is agentplatform-test in eu-central-1, account 123456789012.",
 		"error: schema/routes.json: auth of greet must be user, operator, internal, api-secret or webhook-token.",

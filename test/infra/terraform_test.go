@@ -96,6 +96,8 @@ const known = `locals {
   graphql_arn = "arn:aws:appsync:eu-central-1:123456789012:apis/planned"
   runtime_arn = "arn:aws:bedrock-agentcore:eu-central-1:123456789012:runtime/planned"
   graphql_url = "https://planned.appsync-api.eu-central-1.amazonaws.com"
+
+  interpreter_id = "planned"
 }`
 
 func rows() manifest.Manifest {

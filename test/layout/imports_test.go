@@ -12,15 +12,15 @@ import (
 
 // The layers, lowest first. A pattern is a folder; `*` stands for one name, a last `/...` for the folder and all below; `!` takes out again.
 const (
-	words        = "schema pkg/fault pkg/ident pkg/manifest pkg/tenant pkg/page pkg/text pkg/atomicfile"
+	words        = "schema pkg/fault pkg/ident pkg/manifest pkg/tenant pkg/page pkg/text pkg/atomicfile pkg/trace pkg/metric"
 	evidence     = "pkg/audit pkg/audit/canonical pkg/audit/merkle pkg/audit/anchor" // the audit log's bytes, without any technology
-	technologies = "pkg/postgres pkg/model pkg/object pkg/publish pkg/invoke pkg/deadletter pkg/identity pkg/secret pkg/sign pkg/mail pkg/push pkg/workflow pkg/clock pkg/agentcore"
+	technologies = "pkg/postgres pkg/model pkg/object pkg/publish pkg/invoke pkg/deadletter pkg/identity pkg/secret pkg/sign pkg/mail pkg/push pkg/workflow pkg/clock pkg/sandbox pkg/agentcore pkg/guardrail pkg/egress"
 	times        = "pkg/clock/expression pkg/clock/due"                    // apart from the port: they link the time zones into whoever imports them
 	notes        = "pkg/clienttoken pkg/notify pkg/audit pkg/audit/outbox" // rows that every noun writes in its transaction
-	nouns        = "pkg/agent pkg/thread pkg/tool pkg/turn pkg/webhook pkg/schedule pkg/space pkg/user"
+	nouns        = "pkg/agent pkg/thread pkg/budget pkg/guardrail/store pkg/tool pkg/toolserver pkg/turn pkg/webhook pkg/schedule pkg/evaluator pkg/evaluator/grade pkg/evaluation pkg/retention pkg/space pkg/user"
 	log          = "pkg/audit/trail pkg/audit/export pkg/audit/ledger pkg/audit/proof" // who writes the audit log, and who reads it
 
-	forTests = "!pkg/postgres/pgtest !pkg/handler/handlertest !pkg/handler/openapitest !pkg/audit/witness/witnesstest !pkg/audit/trail/trailtest !pkg/audit/verify/verifytest" // as what takes them out
+	forTests = "!pkg/postgres/pgtest !pkg/handler/handlertest !pkg/handler/openapitest !pkg/audit/witness/witnesstest !pkg/audit/trail/trailtest !pkg/audit/verify/verifytest !pkg/oauth/oauthtest" // as what takes them out
 
 	aws    = "github.com/aws/aws-sdk-go-v2/... github.com/aws/smithy-go/..."
 	lambda = "github.com/aws/aws-lambda-go/..."
@@ -33,8 +33,10 @@ const (
 // The first line that fits a package counts. A package that no line fits fails: put it into its layer.
 var mayImport = []struct{ who, project, outside string }{
 	// Words that everything speaks: no technology, no noun.
-	{"schema pkg/fault pkg/ident pkg/manifest pkg/atomicfile", "", ""},
+	{"schema pkg/fault pkg/ident pkg/manifest pkg/atomicfile pkg/trace pkg/metric", "", ""},
 	{"pkg/tenant pkg/page pkg/text", "pkg/fault", ""},
+
+	{"pkg/jsonschema", "", ""},
 
 	// Technologies: words; never each other, never a noun. Their SDKs are in pkg/cloud, so that a function links those that it needs; all object
 	// storage speaks S3, so that one is in pkg/object.
@@ -44,11 +46,15 @@ var mayImport = []struct{ who, project, outside string }{
 	{"pkg/postgres/pgtest", words + " pkg/postgres pkg/postgres/*", pgx},
 	{"pkg/model", words, retry},
 	{"pkg/object", words, aws},
-	{"pkg/publish pkg/invoke pkg/secret pkg/sign pkg/mail pkg/push pkg/workflow pkg/clock", words, ""},
+	{"pkg/publish pkg/invoke pkg/secret pkg/sign pkg/mail pkg/push pkg/workflow pkg/clock pkg/sandbox", words, ""},
 	{"pkg/clock/expression pkg/clock/due", words + " pkg/clock " + times, ""},
 	{"pkg/deadletter", words + " pkg/invoke", ""}, // a letter is sent again by an invoke
 	{"pkg/identity", words, "github.com/golang-jwt/jwt/v5/... github.com/MicahParks/..."},
 	{"pkg/agentcore", "", ""},
+	{"pkg/otlp", "pkg/trace", "go.opentelemetry.io/..."},
+	{"pkg/egress pkg/oauth/oauthtest", "", ""},
+	{"pkg/oauth pkg/mcp", words + " pkg/egress", "github.com/modelcontextprotocol/go-sdk/..."},
+	{"pkg/guardrail", words, "golang.org/x/text/..."},
 
 	// The audit log: its bytes; the one way in; who writes it and who reads it. The verifier trusts nobody, so it imports no writer.
 	{"pkg/audit/canonical pkg/audit/merkle", "", ""},
@@ -67,12 +73,19 @@ var mayImport = []struct{ who, project, outside string }{
 	// Nouns: each sees those to its left. Of a technology they see our package, never its SDK; transactions are pgx.Tx.
 	{"pkg/clienttoken", words + " pkg/postgres", pgx},
 	{"pkg/notify", words + " pkg/postgres pkg/publish", pgx},
-	{"pkg/agent", words + " " + technologies + " " + notes, pgx},
+	{"pkg/evaluator", words, ""}, // how answers are rated, as data
+	{"pkg/evaluator/grade", words + " pkg/evaluator pkg/jsonschema pkg/model", ""},
+	{"pkg/agent", words + " " + technologies + " " + notes + " pkg/evaluator", pgx},
 	{"pkg/thread", words + " " + technologies + " " + notes + " pkg/agent", pgx},
-	{"pkg/tool", words + " " + technologies + " " + notes + " pkg/agent pkg/thread", pgx},
-	{"pkg/turn", words + " " + technologies + " " + notes + " pkg/agent pkg/thread pkg/tool", pgx + " " + group},
-	{"pkg/webhook", words + " " + technologies + " " + notes + " pkg/agent pkg/thread pkg/turn", pgx},
-	{"pkg/schedule", words + " " + technologies + " " + times + " " + notes + " pkg/agent pkg/thread pkg/turn", pgx},
+	{"pkg/tool", words + " " + technologies + " " + notes + " pkg/jsonschema pkg/agent pkg/thread", pgx + " golang.org/x/net/html/..."},
+	{"pkg/toolserver", words + " " + technologies + " " + notes + " pkg/jsonschema pkg/oauth pkg/mcp pkg/tool", pgx},
+	{"pkg/guardrail/store", words + " " + technologies + " " + notes + " pkg/agent", pgx},
+	{"pkg/budget", words + " " + technologies + " " + notes, pgx},
+	{"pkg/turn", words + " " + technologies + " " + notes + " pkg/agent pkg/thread pkg/budget pkg/guardrail/store pkg/tool pkg/toolserver pkg/evaluator", pgx + " " + group},
+	{"pkg/webhook", words + " " + technologies + " " + notes + " pkg/agent pkg/thread pkg/budget pkg/turn", pgx},
+	{"pkg/schedule", words + " " + technologies + " " + times + " " + notes + " pkg/agent pkg/thread pkg/budget pkg/turn", pgx},
+	{"pkg/evaluation", words + " " + technologies + " " + notes + " pkg/evaluator pkg/evaluator/grade pkg/agent pkg/thread pkg/budget pkg/turn", pgx},
+	{"pkg/retention", words + " pkg/postgres pkg/thread", pgx},
 	{"pkg/space", words + " " + technologies + " " + notes + " pkg/agent", pgx},
 	{"pkg/user", words + " " + technologies + " " + notes + " pkg/agent pkg/space", pgx},
 
@@ -85,7 +98,7 @@ var mayImport = []struct{ who, project, outside string }{
 	{"pkg/handler/handlertest", words + " " + technologies + " pkg/audit pkg/audit/outbox pkg/gateway pkg/handler pkg/handler/openapitest pkg/postgres/pgtest",
 		lambda + " github.com/stretchr/testify/..."},
 	{"pkg/runtime", words + " " + technologies + " pkg/handler pkg/turn", ""},
-	{"pkg/launch", "pkg/cloud pkg/handler pkg/manifest schema", lambda + " github.com/aws/aws-xray-sdk-go/v2/..."},
+	{"pkg/launch", "pkg/cloud pkg/handler pkg/manifest pkg/metric pkg/trace schema", lambda + " github.com/aws/aws-xray-sdk-go/v2/..."},
 
 	// Functions: a noun's package, its mains, the table, and the HTTP GraphQL function, which has the gateway in it.
 	{"functions", "functions/* pkg/handler", ""},

@@ -27,6 +27,7 @@ var tooLarge = map[string]string{
 	"testing":                            "for tests",
 	module + "/pkg/local":                "the platform on one machine",
 	module + "/pkg/postgres/embedded":    "the platform on one machine",
+	module + "/pkg/otlp":                 "functions have X-Ray",
 }
 
 func TestFunctionsLinkNothingThatMakesThemLarge(t *testing.T) {

@@ -197,11 +197,11 @@ func TestTheCostEstimateAddsUp(t *testing.T) {
 
 // Its quantities are those of the tiers, and its prices of the model those by which turns are reckoned.
 func TestTheCostEstimateIsOfThisDeployment(t *testing.T) {
-	quantity, price := map[string]float64{}, map[string]float64{}
+	quantity, price, reckoned := map[string]float64{}, map[string]float64{}, map[string]string{}
 	for _, row := range cells(section(t, read(t, operations), "## Cost")) {
 		if len(row) == 8 {
 			name, _, _ := strings.Cut(row[0], ":")
-			quantity[name], price[name] = worth(t, row[2]), worth(t, row[1])
+			quantity[name], price[name], reckoned[name] = worth(t, row[2]), worth(t, row[1]), row[2]
 		}
 	}
 	count := func(file, pattern string) float64 {
@@ -219,7 +219,7 @@ func TestTheCostEstimateIsOfThisDeployment(t *testing.T) {
 
 	// An alarm is paid for by each metric that it looks at. A function more does not make the estimate wrong, a tenth more does.
 	m := rows(t)
-	metrics := float64(len(m.Rows)) + 4 + 4 + 4 // errors; figures of the ledger; alarms of one metric; gateways
+	metrics := float64(len(m.Rows)) + 4 + 4 + 4 + 2 // errors; figures of the ledger; alarms of one metric; gateways; turns
 	for _, row := range m.Rows {
 		if row.Reserved == nil {
 			metrics++
@@ -231,13 +231,15 @@ func TestTheCostEstimateIsOfThisDeployment(t *testing.T) {
 		metrics += 2 * float64(len(schedules))
 	}
 	assert.InDelta(t, metrics, quantity["alarms, metrics"], metrics/10, "metrics of alarms: it is %v now", metrics)
-	assert.InDelta(t, float64(minutely(m)), 5, 0, "calls a minute: Lambda's two rows")
+	assert.Contains(t, reckoned["Lambda, million calls"], fmt.Sprintf("(%d × 60 × 730 + ", minutely(m)), "calls a minute: Lambda's two rows")
 
 	id := regexp.MustCompile(`(?s)variable "default_model_id" \{.*?default +=\s"([^"]+)"`).FindStringSubmatch(read(t, "infra/app/variables.tf"))
 	var prices struct {
 		Models map[string][]struct{ Input, Output float64 }
 	}
 	require.NoError(t, json.Unmarshal([]byte(read(t, "schema/prices.json")), &prices))
+	assert.InDelta(t, price["AgentCore, vCPU-hours"], price["code interpreter, vCPU-hours"], 0, "AgentCore's prices are the same for both")
+	assert.InDelta(t, price["AgentCore, GB-hours"], price["code interpreter, GB-hours"], 0)
 	of := prices.Models[id[1]]
 	require.NotEmpty(t, of, id[1])
 	assert.InDelta(t, of[len(of)-1].Input, price["model**, million tokens in"], 0)

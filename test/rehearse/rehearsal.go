@@ -65,7 +65,7 @@ func variablesOf(dist string) map[string]map[string]any {
 			"email_domain": "agents.example.com", "invitations_from": "agents@agents.example.com"},
 		"data": {"db_password": "rehearsal-Password-0123456789", "deletion_protection": false, "final_snapshot": nil, "secret_recovery_days": 0, "force_destroy_buckets": true,
 			"deny_insecure_transport": false, "audit_cold_small": false, "verifier_principals": []string{"arn:aws:iam::" + standin.Account + ":root"}},
-		"app": {"dist": dist, "runtime_image_tag": "1.0.0", "operator_emails": []string{"ops@example.com"}, "alarm_emails": []string{"oncall@example.com"},
+		"app": {"dist": dist, "runtime_image_tag": "1.0.0", "operator_emails": []string{"ops@example.com"}, "alarm_emails": []string{"oncall@example.com"}, "mail_from": "agents@agents.example.com",
 			"first_tenant": map[string]string{"slug": "acme", "name": "Acme", "owner_email": "ann@acme.example"}},
 	}
 }

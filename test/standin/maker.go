@@ -17,6 +17,9 @@ var maker = map[string]func(a *AWS, region string, properties map[string]any) (m
 	"AWS::BedrockAgentCore::Runtime": func(_ *AWS, region string, p map[string]any) (made, error) {
 		return makeCore(region, "runtime", fmt.Sprint(p["AgentRuntimeName"]), "AgentRuntime", "1"), nil
 	},
+	"AWS::BedrockAgentCore::CodeInterpreterCustom": func(_ *AWS, region string, p map[string]any) (made, error) {
+		return makeCore(region, "code-interpreter-custom", fmt.Sprint(p["Name"]), "CodeInterpreter", ""), nil
+	},
 	"AWS::BedrockAgentCore::Memory": func(_ *AWS, region string, p map[string]any) (made, error) {
 		return makeCore(region, "memory", fmt.Sprint(p["Name"]), "Memory", ""), nil
 	},

@@ -68,7 +68,7 @@ func newSite(t *testing.T) *site {
 	functions := s.functions()
 	environment := func(string) []string {
 		return []string{"DATABASE_URL=" + s.db.AppTCPURL, "APPSYNC_URL=" + subscribers.URL, "AWS_ENDPOINT_URL_BEDROCK_RUNTIME=" + model.URL,
-			"AWS_ENDPOINT_URL_LAMBDA=" + lambda.URL, "FUNCTION_PREFIX=" + prefix, "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_EC2_METADATA_DISABLED=true"}
+			"AWS_ENDPOINT_URL_LAMBDA=" + lambda.URL, "FUNCTION_PREFIX=" + prefix, "TOOL_SECRETS_PREFIX=/tools", "TOOL_SECRETS_KEY_ID=key", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_EC2_METADATA_DISABLED=true"}
 	}
 	patient = newHost(t, binaries, functions, environment)
 	for i := range functions {

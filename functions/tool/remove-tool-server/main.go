@@ -5,9 +5,10 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/cloud"
 	"github.com/agentplatform/agentplatform/pkg/cloud/awslambda"
 	"github.com/agentplatform/agentplatform/pkg/cloud/secretsmanager"
+	"github.com/agentplatform/agentplatform/pkg/cloud/ssm"
 	"github.com/agentplatform/agentplatform/pkg/launch"
 )
 
 func main() {
-	launch.Lambda("remove-tool-server", tool.RemoveToolServer, cloud.DB, awslambda.Invoke, secretsmanager.Secrets)
+	launch.Lambda("remove-tool-server", tool.RemoveToolServer, cloud.DB, awslambda.Invoke, ssm.ToolSecrets, secretsmanager.Secrets)
 }

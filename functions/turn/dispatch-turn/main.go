@@ -7,9 +7,11 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/cloud/appsync"
 	"github.com/agentplatform/agentplatform/pkg/cloud/awslambda"
 	"github.com/agentplatform/agentplatform/pkg/cloud/bedrock"
+	"github.com/agentplatform/agentplatform/pkg/cloud/codeinterpreter"
+	"github.com/agentplatform/agentplatform/pkg/cloud/ssm"
 	"github.com/agentplatform/agentplatform/pkg/launch"
 )
 
 func main() {
-	launch.Lambda("dispatch-turn", turn.DispatchTurn, cloud.DB, bedrock.Model, appsync.Publish, awslambda.Invoke, agentcore.Runtimes)
+	launch.Lambda("dispatch-turn", turn.DispatchTurn, cloud.DB, bedrock.Model, bedrock.Guardrail, appsync.Publish, awslambda.Invoke, agentcore.Runtimes, codeinterpreter.Sandbox, ssm.ToolSecrets)
 }

@@ -23,6 +23,7 @@ run "settings" {
     account_id              = "1234-5678-9012"
     operator_emails         = ["ops@acme.test, ops2@acme.test"]
     model_ids               = ["*"]
+    guardrail_ids           = ["*"]
     anchor_origin           = "our log"
     anchor_interval_minutes = 7
     anchor_retention_days   = 0.5
@@ -33,13 +34,15 @@ run "settings" {
     api_burst_limit         = 1.5
     log_retention_days      = 31
     log_level               = "ERROR"
+    otlp_endpoint           = "collector:4318"
     alarm_emails            = ["somebody"]
+    mail_from               = "Agents <agents@mail.acme.test>"
     monthly_budget_usd      = 0
     cdn_price_class         = "PriceClass_50"
   }
   expect_failures = [
-    var.name, var.tags, var.default_model_id, var.embedding_model_id, var.first_tenant, var.stage, var.region, var.account_id, var.operator_emails, var.model_ids, var.anchor_origin, var.anchor_interval_minutes, var.anchor_retention_days, var.anchor_witness,
-    var.runtime_image_tag, var.allowed_origins, var.api_rate_limit, var.api_burst_limit, var.log_retention_days, var.log_level, var.alarm_emails, var.monthly_budget_usd,
+    var.name, var.tags, var.default_model_id, var.embedding_model_id, var.first_tenant, var.stage, var.region, var.account_id, var.operator_emails, var.model_ids, var.guardrail_ids, var.anchor_origin, var.anchor_interval_minutes, var.anchor_retention_days, var.anchor_witness,
+    var.runtime_image_tag, var.allowed_origins, var.api_rate_limit, var.api_burst_limit, var.log_retention_days, var.log_level, var.otlp_endpoint, var.alarm_emails, var.mail_from, var.monthly_budget_usd,
     var.cdn_price_class,
   ]
 }
@@ -75,5 +78,25 @@ run "a_folder_with_a_slash" {
   }
   expect_failures = [
     var.dist,
+  ]
+}
+
+run "mail_from_another_domain" {
+  command = plan
+  variables {
+    mail_from = "agents@acme.test"
+  }
+  expect_failures = [
+    terraform_data.ready,
+  ]
+}
+
+run "mail_without_a_domain" {
+  command = plan
+  variables {
+    foundation = merge(var.foundation, { email_identity_arn = "" })
+  }
+  expect_failures = [
+    terraform_data.ready,
   ]
 }

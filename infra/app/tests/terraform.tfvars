@@ -6,7 +6,9 @@ account_id      = "123456789012"
 dist            = ".terraform/zips"
 agent_runtime   = false
 operator_emails = ["ops@acme.test", "ops2@acme.test"]
+guardrail_ids   = ["gr1a2b3c4d5e"]
 alarm_emails    = ["oncall@acme.test"]
+mail_from       = "agents@mail.acme.test"
 
 foundation = {
   prefix                      = "agentplatform-dev"
@@ -15,8 +17,9 @@ foundation = {
   private_subnet_ids          = ["subnet-0a", "subnet-0b"]
   functions_security_group_id = "sg-0functions"
   runtime_security_group_id   = "sg-0runtime"
-  key_arns                    = { logs = "arn:aws:kms:eu-central-1:123456789012:key/logs" }
+  key_arns                    = { logs = "arn:aws:kms:eu-central-1:123456789012:key/logs", tools = "arn:aws:kms:eu-central-1:123456789012:key/tools" }
   anchor_signing_key_arn      = "arn:aws:kms:eu-central-1:123456789012:key/anchor"
+  email_identity_arn          = "arn:aws:ses:eu-central-1:123456789012:identity/mail.acme.test"
   user_pool = {
     id          = "eu-central-1_a1B2c3D4e"
     arn         = "arn:aws:cognito-idp:eu-central-1:123456789012:userpool/eu-central-1_a1B2c3D4e"

@@ -48,12 +48,56 @@ run "as_it_comes" {
     error_message = "without agent_runtime there is none, without a domain no record"
   }
   assert {
+    condition     = aws_cloudformation_stack.interpreter[0].parameters["Name"] == "agentplatform_dev_sandbox" && output.code_interpreter_id == "agentplatform_dev_sandbox-MOCKED0001"
+    error_message = "code of models has an interpreter"
+  }
+  assert {
+    condition     = jsondecode(aws_cloudformation_stack.interpreter[0].template_body).Resources.Interpreter.Properties == { Name = { Ref = "Name" }, NetworkConfiguration = { NetworkMode = "SANDBOX" } }
+    error_message = "which has no network and no role"
+  }
+  assert {
+    condition = alltrue([for name, f in module.function : f.settings["CODE_INTERPRETER_ID"] == output.code_interpreter_id && strcontains(aws_iam_role_policy.function[local.set_of[name]].policy,
+    "arn:aws:bedrock-agentcore:eu-central-1:123456789012:code-interpreter-custom/agentplatform_dev_sandbox-*") if contains(local.needs[name], "sandbox")])
+    error_message = "who runs code knows it, and may use it and no other"
+  }
+  assert {
+    condition     = !strcontains(join("", [for name, set in local.set_of : aws_iam_role_policy.function[set].policy if !contains(local.needs[name], "sandbox")]), "CodeInterpreter")
+    error_message = "nobody else may"
+  }
+  assert {
+    condition = [for statement in jsondecode(aws_iam_role_policy.function[local.set_of["send-mail"]].policy).Statement : statement if contains(statement.Action, "ses:SendEmail")] == [{
+      Effect    = "Allow"
+      Action    = ["ses:SendEmail", "ses:SendRawEmail"]
+      Resource  = ["arn:aws:ses:eu-central-1:123456789012:identity/mail.acme.test"]
+      Condition = { StringEquals = { "ses:FromAddress" = "agents@mail.acme.test" } }
+    }]
+    error_message = "one function may send mail, from the one address"
+  }
+  assert {
+    condition     = !strcontains(join("", [for name, set in local.set_of : aws_iam_role_policy.function[set].policy if !contains(local.needs[name], "mail")]), "ses:Send") && module.function["dispatch-turn"].settings["MAIL_FROM"] == "agents@mail.acme.test"
+    error_message = "nobody else may, also not who offers it to agents"
+  }
+  assert {
     condition     = aws_sns_topic_subscription.alarms["oncall@acme.test"].topic_arn == aws_sns_topic.alarms.arn
     error_message = "alarms reach who asked for them"
   }
   assert {
     condition     = output.knowledge_base_id == "MOCKEDKB01" && output.knowledge_data_source_id == "MOCKEDDS01" && module.first["migrate"].settings["DATABASE_KNOWLEDGE_SECRET_ID"] == var.data.knowledge.secret.arn
     error_message = "with Aurora there is a managed knowledge base, and migrations set its password"
+  }
+}
+
+# A domain that SES has, and no address of agents.
+run "without_mail" {
+  command = plan
+
+  variables {
+    mail_from = ""
+  }
+
+  assert {
+    condition     = !strcontains(join("", [for policy in aws_iam_role_policy.function : policy.policy]), "ses:Send") && module.function["send-mail"].settings["MAIL_FROM"] == "" && module.function["dispatch-turn"].settings["MAIL_FROM"] == ""
+    error_message = "nobody may send mail, and agents are not offered to"
   }
 }
 
@@ -108,6 +152,7 @@ run "with_everything" {
     } })
     agent_runtime     = true
     memory_service    = false
+    code_interpreter  = false
     first_tenant      = { slug = "acme", name = "Acme", owner_email = "ann@acme.test" }
     runtime_image_tag = "1.4.0"
     anchor_witness    = { url = "https://witness.example.com", key = "witness.example.com+0123abcd+AbCdEf" }
@@ -145,5 +190,11 @@ run "with_everything" {
   assert {
     condition     = length(aws_cloudformation_stack.memory) == 1 && output.memory_id == "agentplatform_dev_memory-MOCKED0001"
     error_message = "without the memory service, memory is managed"
+  }
+  assert {
+    condition = length(aws_cloudformation_stack.interpreter) == 0 && output.code_interpreter_id == null && !strcontains(join("", [for policy in aws_iam_role_policy.function : policy.policy]), "CodeInterpreter") && alltrue([
+      for name, f in module.function : f.settings["CODE_INTERPRETER_ID"] == "" if contains(local.needs[name], "sandbox")
+    ])
+    error_message = "without the code interpreter, nobody may use one"
   }
 }

@@ -19,5 +19,5 @@
 //
 // Memory is bounded by a batch, by the number of tenants (an anchor names them all) and by a few logs of 1 MiB; larger ones go through temporary files.
 //
-// Alarms are Error lines, figures Info lines "metric" with metric and value.
+// Alarms are Error lines, figures Info lines "metric" (pkg/metric).
 package ledger

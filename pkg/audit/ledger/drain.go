@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/agentplatform/agentplatform/pkg/metric"
 )
 
 // pollEvery is how often a drainer that waits for its beacon's time looks for new events.
@@ -51,10 +53,10 @@ func (l *Ledger) drain(ctx context.Context) error {
 	r := &run{Ledger: l, poison: map[id]string{}, broken: []id{}}
 	err := r.loop(ctx)
 	if r.drained > 0 || r.quarantined > 0 {
-		metric(ctx, "audit.drained", r.drained)
+		figure(ctx, "audit.drained", metric.Count, float64(r.drained))
 	}
 	if r.quarantined > 0 {
-		metric(ctx, "audit.quarantined.new", r.quarantined)
+		figure(ctx, "audit.quarantined.new", metric.Count, float64(r.quarantined))
 	}
 	return errors.Join(append(r.errs, r.failed, err)...)
 }

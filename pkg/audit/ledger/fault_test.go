@@ -309,7 +309,7 @@ func TestWatch(t *testing.T) {
 	out := watch()
 	require.NotContains(t, out, "level=ERROR")
 	for _, name := range []string{"audit.pending", "audit.pending.age", "audit.quarantined", "audit.beacon.age", "audit.anchor.lateness"} {
-		require.Contains(t, out, "msg=metric metric="+name+" value=0")
+		require.Contains(t, out, "msg=metric "+name+"=0")
 	}
 
 	w.recordAll(1)

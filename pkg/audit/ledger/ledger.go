@@ -11,6 +11,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/audit"
 	"github.com/agentplatform/agentplatform/pkg/audit/anchor"
 	"github.com/agentplatform/agentplatform/pkg/ident"
+	"github.com/agentplatform/agentplatform/pkg/metric"
 	"github.com/agentplatform/agentplatform/pkg/object"
 	"github.com/agentplatform/agentplatform/pkg/postgres"
 	"github.com/agentplatform/agentplatform/pkg/sign"
@@ -103,9 +104,9 @@ func (l *Ledger) key(ctx context.Context) ([]anchor.Verifier, error) {
 
 func instant(t time.Time) ident.Time { return ident.Time{Time: t.UTC()} }
 
-// metric is one figure, as a line of the log.
-func metric(ctx context.Context, name string, value any, more ...any) {
-	slog.InfoContext(ctx, "metric", append([]any{"metric", name, "value", value}, more...)...)
+// figure tells of one figure; seconds have a unit of their own.
+func figure(ctx context.Context, name string, unit metric.Unit, value float64) {
+	metric.Emit(ctx, metric.Event{Line: "metric", Sets: []metric.Set{{Figures: []metric.Figure{{Name: name, Unit: unit, Value: value}}}}})
 }
 
 // alarm is something that a person must look at.

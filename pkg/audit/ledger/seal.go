@@ -11,6 +11,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/audit/anchor"
 	"github.com/agentplatform/agentplatform/pkg/audit/merkle"
 	"github.com/agentplatform/agentplatform/pkg/audit/witness"
+	"github.com/agentplatform/agentplatform/pkg/metric"
 )
 
 // seal signs the anchor and, if there is a witness, asks it to do so too. An anchor does not wait for its witness: without an answer it goes out with our signature
@@ -35,7 +36,7 @@ func (w *work) seal(ctx context.Context) (text []byte, witnessed bool, err error
 			alarm(ctx, "the witness has signed another history", "error", err)
 		}
 		slog.WarnContext(ctx, "the anchor goes out without its witness", "cadence", anchor.CadenceID(w.header.Number), "error", err)
-		metric(ctx, "audit.witness.failed", 1)
+		figure(ctx, "audit.witness.failed", metric.Count, 1)
 		return text, false, nil
 	}
 	return both, true, nil

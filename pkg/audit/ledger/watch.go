@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/agentplatform/agentplatform/pkg/audit/anchor"
+	"github.com/agentplatform/agentplatform/pkg/metric"
 	"github.com/agentplatform/agentplatform/pkg/object"
 )
 
@@ -36,11 +37,11 @@ func (l *Ledger) Watch(ctx context.Context) error {
 	}
 	now := l.now()
 	pending, untold, late := since(now, h.oldest), since(now, h.oldestUntold), h.lateness(now, l.Interval)
-	metric(ctx, "audit.pending", h.pending)
-	metric(ctx, "audit.pending.age", pending.Seconds())
-	metric(ctx, "audit.quarantined", h.quarantined)
-	metric(ctx, "audit.beacon.age", untold.Seconds())
-	metric(ctx, "audit.anchor.lateness", late.Seconds())
+	figure(ctx, "audit.pending", metric.Count, float64(h.pending))
+	figure(ctx, "audit.pending.age", metric.Seconds, pending.Seconds())
+	figure(ctx, "audit.quarantined", metric.Count, float64(h.quarantined))
+	figure(ctx, "audit.beacon.age", metric.Seconds, untold.Seconds())
+	figure(ctx, "audit.anchor.lateness", metric.Seconds, late.Seconds())
 	if pending > maxPending {
 		alarm(ctx, "events are not being drained", "pending", h.pending, "age", pending)
 	}

@@ -11,6 +11,7 @@ var mutations = map[publish.Topic]string{
     ... on NewMessageEvent {
       tenantId
       threadId
+      sequence
       message {
         id
         threadId
@@ -24,13 +25,14 @@ var mutations = map[publish.Topic]string{
         createdAt
       }
     }
-    ... on AgentStatusEvent { tenantId threadId agentId status activity }
+    ... on AgentStatusEvent { tenantId threadId sequence agentId status activity }
     ... on ThreadUpdateEvent {
       tenantId
       threadId
+      sequence
       thread { id status title metadata updatedAt }
     }
-    ... on StreamChunkEvent { tenantId threadId messageId chunk done }
+    ... on StreamChunkEvent { tenantId threadId sequence messageId chunk done }
   }
 }`,
 	publish.AgentActivities: `mutation Publish($event: AWSJSON!) {

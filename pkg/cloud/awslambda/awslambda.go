@@ -1,5 +1,5 @@
-// Package awslambda is AWS Lambda behind package invoke: Functions reaches functions; Invoke puts it behind the needs invoke:<function>, Call behind
-// fields.
+// Package awslambda is AWS Lambda behind package invoke: Functions reaches functions; Invoke puts it behind the needs invoke:<function>, whether to start a
+// function or to wait for it, Call behind fields.
 package awslambda
 
 import (
@@ -22,6 +22,7 @@ import (
 // Invoke is the adapter for the needs invoke:<function>.
 func Invoke(a *cloud.Account, p *handler.Ports) {
 	p.Invoke = sync.OnceValue(func() invoke.Invoker { return open(a) })
+	Call(a, p)
 }
 
 // Call is the adapter for the need fields.

@@ -94,6 +94,9 @@ func (a *answer) response() (model.Response, error) {
 		if err != nil {
 			return model.Response{}, err
 		}
+		if slices.ContainsFunc(r.ToolUses(), func(u model.ToolUse) bool { return u.ID == use.ID }) { // which of them a result is of could not be said
+			return model.Response{}, model.Failure(model.Malformed, true, fmt.Errorf("model: two tool uses have the id %q", use.ID))
+		}
 		r.Blocks = append(r.Blocks, model.Block{ToolUse: use})
 	}
 	return r, nil

@@ -10,9 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime"
-	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime/schemas"
 	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime/types"
-	"github.com/aws/smithy-go/transport/http/protocol/restjson1"
 
 	"github.com/agentplatform/agentplatform/pkg/model"
 )
@@ -95,7 +93,7 @@ func (b *Client) Converse(ctx context.Context, r model.Request, s model.Stream) 
 	// Ends the SDK's reading goroutines on every way out: they sit in a read that only the request's context interrupts.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	output, err := b.client.ConverseStream(ctx, input, ownProtocol)
+	output, err := b.client.ConverseStream(ctx, input)
 	if err != nil {
 		return model.Response{}, classify(ctx, err, false)
 	}
@@ -110,12 +108,6 @@ func (b *Client) Converse(ctx context.Context, r model.Request, s model.Stream) 
 		return model.Response{}, classify(ctx, err, true)
 	}
 	return response, nil
-}
-
-// ownProtocol gives a call a protocol of its own: the client's holds one event codec, with buffers, for all its streams, and they
-// race (https://github.com/aws/smithy-go/issues/714).
-func ownProtocol(o *bedrockruntime.Options) {
-	o.Protocol = restjson1.New(schemas.AmazonBedrockFrontendService)
 }
 
 // receive feeds the stream's events to a until the stream ends.

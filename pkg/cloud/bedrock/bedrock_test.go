@@ -59,14 +59,16 @@ func TestIncompleteAnswersAreErrors(t *testing.T) {
 		reason model.Reason
 		retry  bool
 	}{
-		"nothing":            {nil, model.Broken, true},
-		"no stop":            {[]string{"contentBlockDelta", text, "metadata", usageEvent}, model.Broken, true},
-		"no usage":           {[]string{"contentBlockDelta", text, "messageStop", stop}, model.Broken, true},
-		"cut tool input":     {[]string{"contentBlockStart", tool, "contentBlockDelta", part, "messageStop", `{"stopReason":"tool_use"}`, "metadata", usageEvent}, model.Malformed, true},
-		"tool input no obj":  {[]string{"contentBlockStart", tool, "contentBlockDelta", list, "messageStop", `{"stopReason":"tool_use"}`, "metadata", usageEvent}, model.Malformed, true},
-		"malformed":          {[]string{"messageStop", `{"stopReason":"malformed_tool_use"}`, "metadata", usageEvent}, model.Malformed, true},
-		"tool at the limit":  {[]string{"contentBlockStart", tool, "contentBlockDelta", part, "messageStop", `{"stopReason":"max_tokens"}`, "metadata", usageEvent}, model.Truncated, false},
-		"event is not json":  {[]string{"contentBlockDelta", `{"contentBlock`}, model.Broken, true},
+		"nothing":           {nil, model.Broken, true},
+		"no stop":           {[]string{"contentBlockDelta", text, "metadata", usageEvent}, model.Broken, true},
+		"no usage":          {[]string{"contentBlockDelta", text, "messageStop", stop}, model.Broken, true},
+		"cut tool input":    {[]string{"contentBlockStart", tool, "contentBlockDelta", part, "messageStop", `{"stopReason":"tool_use"}`, "metadata", usageEvent}, model.Malformed, true},
+		"tool input no obj": {[]string{"contentBlockStart", tool, "contentBlockDelta", list, "messageStop", `{"stopReason":"tool_use"}`, "metadata", usageEvent}, model.Malformed, true},
+		"malformed":         {[]string{"messageStop", `{"stopReason":"malformed_tool_use"}`, "metadata", usageEvent}, model.Malformed, true},
+		"tool at the limit": {[]string{"contentBlockStart", tool, "contentBlockDelta", part, "messageStop", `{"stopReason":"max_tokens"}`, "metadata", usageEvent}, model.Truncated, false},
+		"event is not json": {[]string{"contentBlockDelta", `{"contentBlock`}, model.Broken, true},
+		"tools of one id": {[]string{"contentBlockStart", tool, "contentBlockStart", `{"contentBlockIndex":1,"start":{"toolUse":{"toolUseId":"t1","name":"see"}}}`, "messageStop", stop, "metadata", usageEvent},
+			model.Malformed, true},
 		"tool without an id": {[]string{"contentBlockStart", `{"contentBlockIndex":0,"start":{"toolUse":{"name":"x"}}}`, "messageStop", stop, "metadata", usageEvent}, model.Malformed, true},
 	} {
 		t.Run(name, func(t *testing.T) {

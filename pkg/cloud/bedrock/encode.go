@@ -57,6 +57,7 @@ func encode(r model.Request) (*bedrockruntime.ConverseStreamInput, error) {
 		input.Messages = append(input.Messages, types.Message{Role: role, Content: blocks})
 	}
 	if len(r.Tools) == 0 {
+		cache(r, input)
 		return input, nil
 	}
 	config := &types.ToolConfiguration{}
@@ -68,6 +69,7 @@ func encode(r model.Request) (*bedrockruntime.ConverseStreamInput, error) {
 		config.Tools = append(config.Tools, tool)
 	}
 	input.ToolConfig = config
+	cache(r, input)
 	return input, nil
 }
 

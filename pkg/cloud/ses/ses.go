@@ -1,22 +1,41 @@
-// Package ses is Amazon SES behind package mail.
+// Package ses is Amazon SES behind package mail; Mail puts it behind the need mail.
 package ses
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/sesv2"
 	"github.com/aws/aws-sdk-go-v2/service/sesv2/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/agentplatform/agentplatform/pkg/cloud"
+	"github.com/agentplatform/agentplatform/pkg/handler"
 	"github.com/agentplatform/agentplatform/pkg/mail"
 )
 
+// Mail is the adapter for the need mail.
+func Mail(a *cloud.Account, p *handler.Ports) {
+	p.Mail = sync.OnceValue(func() *mail.Mailer { return mail.New(Carrier{Client: NewClient(a.AWS())}) })
+}
+
+// NewClient makes a client that sends no mail twice: it repeats only what SES has refused because too much was asked of it at once.
+func NewClient(c aws.Config) *sesv2.Client {
+	return sesv2.NewFromConfig(c, func(o *sesv2.Options) {
+		o.Retryer = retry.NewStandard(func(s *retry.StandardOptions) {
+			s.Retryables = []retry.IsErrorRetryable{retry.RetryableErrorCode{Codes: map[string]struct{}{"TooManyRequestsException": {}}}}
+		})
+	})
+}
+
 // Carrier is the mail.Carrier of Amazon SES, API version 2.
 //
-// The client tries again where SES was not reached, failed or throttled, as its own settings say: so a mail may be sent twice. Errors name no recipient
-// but where SES does.
+// The client tries again as its own settings say: one that does so where SES was not reached, or failed, may send a mail twice. Errors name no recipient but
+// where SES does.
 type Carrier struct {
 	Client *sesv2.Client // who sends; its role needs ses:SendEmail and ses:SendRawEmail on the sender's identity. Required
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -86,6 +87,37 @@ func TestRefusals(t *testing.T) {
 			if c.name == "AccessDeniedException" {
 				require.ErrorContains(t, err, "access denied: the role needs ses:SendEmail and ses:SendRawEmail on the sender's identity: ")
 			}
+		})
+	}
+}
+
+// A mail that may have been sent is not sent again: only what SES says that it has not taken is repeated.
+func TestAMailIsNotSentTwice(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer http.HandlerFunc
+		again  bool
+	}{
+		"throttled": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Amzn-Errortype", "TooManyRequestsException")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}, true},
+		"failed": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, false},
+		"gone":   {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int64
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if asked.Add(1) == 1 {
+					c.answer(w, r)
+					return
+				}
+				_, _ = io.WriteString(w, `{"MessageId":"0102-000000"}`)
+			}))
+			t.Cleanup(srv.Close)
+			client := ses.NewClient(aws.Config{Region: "eu-central-1", BaseEndpoint: &srv.URL, Credentials: credentials.NewStaticCredentialsProvider("any", "any", "")})
+			_, err := ses.Carrier{Client: client}.Carry(t.Context(), envelope)
+			require.Equal(t, c.again, err == nil, "%v", err)
+			require.Equal(t, c.again, asked.Load() == 2)
 		})
 	}
 }

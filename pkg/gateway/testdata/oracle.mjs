@@ -63,7 +63,9 @@ function build ({ sdl, functions }) {
     schema.getType(type).getFields()[field].resolve = resolver(spec)
   }
   scalar(schema.getType('AWSJSON'), 'a string that holds valid JSON', isJSON)
+  scalar(schema.getType('AWSDate'), 'a date like 2006-01-02 with an optional offset', (s) => /^\d{4}-\d\d-\d\d$/.test(s))
   scalar(schema.getType('AWSDateTime'), 'a date and time like 2006-01-02T15:04:05.999Z', (s) => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(s))
+  scalar(schema.getType('AWSURL'), 'an absolute URL', (s) => /^[a-z]+:\/\/./.test(s))
   scalar(schema.getType('AWSEmail'), 'an e-mail address', (s) => /^[a-z]+@[a-z.]+$/.test(s))
   return schema
 }

@@ -11,16 +11,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/agentplatform/agentplatform/pkg/egress"
 	"github.com/agentplatform/agentplatform/pkg/fault"
+	"github.com/agentplatform/agentplatform/pkg/guardrail"
 	"github.com/agentplatform/agentplatform/pkg/handler"
 	"github.com/agentplatform/agentplatform/pkg/identity"
 	"github.com/agentplatform/agentplatform/pkg/invoke"
+	"github.com/agentplatform/agentplatform/pkg/mail"
 	"github.com/agentplatform/agentplatform/pkg/manifest"
 	"github.com/agentplatform/agentplatform/pkg/object"
 	"github.com/agentplatform/agentplatform/pkg/page"
 	"github.com/agentplatform/agentplatform/pkg/postgres"
 	"github.com/agentplatform/agentplatform/pkg/postgres/pgtest"
 	"github.com/agentplatform/agentplatform/pkg/publish"
+	"github.com/agentplatform/agentplatform/pkg/secret"
 	"github.com/agentplatform/agentplatform/pkg/sign"
 	"github.com/agentplatform/agentplatform/pkg/tenant"
 	"github.com/agentplatform/agentplatform/schema"
@@ -55,6 +59,7 @@ func New(t testing.TB, operators ...string) *Platform {
 	p.ports = &handler.Ports{
 		DB:          func() *postgres.DB { return p.DB.App },
 		Reader:      sync.OnceValue(func() *postgres.DB { return p.DB.Open(t, p.DB.ReaderURL) }),
+		Guardrail:   func() guardrail.Guard { return nil },
 		Publish:     func() publish.Publisher { return p },
 		Invoke:      func() invoke.Invoker { return p },
 		Operators:   func() tenant.Operators { return operators },
@@ -69,9 +74,16 @@ func New(t testing.TB, operators ...string) *Platform {
 		Anchoring: func() handler.Anchoring {
 			return handler.Anchoring{Interval: 15 * time.Minute, Retention: 400 * 24 * time.Hour, Origin: Origin}
 		},
+		ToolSecrets: sync.OnceValue(func() secret.Store {
+			store, err := secret.Dir(t.TempDir(), "a key for tests, 32 characters..")
+			require.NoError(t, err)
+			return store
+		}),
+		Egress:       func() egress.Config { return egress.Config{Loopback: true} },
 		Audit:        func() *object.Bucket { panic("no bucket: see WithStore") },
 		Exports:      func() *object.Bucket { panic("no bucket: see WithStore") },
 		Call:         func() invoke.Caller { panic("no functions: see WithFunctions") },
+		Mail:         func() *mail.Mailer { panic("no mail: see WithMail") },
 		Identity:     func() identity.Directory { return &p.directory },
 		APISecret:    func() string { return APISecret },
 		DefaultModel: func() string { return Model },
@@ -83,6 +95,13 @@ func New(t testing.TB, operators ...string) *Platform {
 func (p *Platform) WithStore(audit, exports *object.Bucket) *Platform {
 	p.ports.Audit = func() *object.Bucket { return audit }
 	p.ports.Exports = func() *object.Bucket { return exports }
+	return p
+}
+
+// WithMail has mails come from that address, and carried so.
+func (p *Platform) WithMail(from string, by mail.Carrier) *Platform {
+	p.ports.Mail = func() *mail.Mailer { return mail.New(by) }
+	p.ports.MailFrom = func() string { return from }
 	return p
 }
 

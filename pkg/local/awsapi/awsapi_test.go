@@ -27,6 +27,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/cloud/kms"
 	"github.com/agentplatform/agentplatform/pkg/local/awsapi"
 	"github.com/agentplatform/agentplatform/pkg/publish"
+	"github.com/agentplatform/agentplatform/pkg/secret"
 	"github.com/agentplatform/agentplatform/pkg/sign"
 )
 
@@ -68,7 +69,9 @@ func start(t *testing.T) *world {
 	var err error
 	w.signer, err = sign.File(filepath.Join(t.TempDir(), "key.pem"))
 	require.NoError(t, err)
-	server := httptest.NewServer(awsapi.New(awsapi.Config{AccessKey: "platform", Secret: "its secret", KeyID: "local-key", Signer: w.signer, Publisher: &w.said,
+	secrets, err := secret.Dir(t.TempDir(), strings.Repeat("k", 32))
+	require.NoError(t, err)
+	server := httptest.NewServer(awsapi.New(awsapi.Config{SecretsPrefix: "/local/tools", SecretsKeyID: "tools-key", Secrets: secrets, AccessKey: "platform", Secret: "its secret", KeyID: "local-key", Signer: w.signer, Publisher: &w.said,
 		Lambda: w.handler(`"done"`), Cognito: w.handler(`{}`)}))
 	t.Cleanup(server.Close)
 	w.url = server.URL

@@ -4,8 +4,12 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"time"
 
+	"github.com/agentplatform/agentplatform/pkg/mail"
 	"github.com/agentplatform/agentplatform/pkg/publish"
+	"github.com/agentplatform/agentplatform/pkg/sandbox"
+	"github.com/agentplatform/agentplatform/pkg/secret"
 	"github.com/agentplatform/agentplatform/pkg/sign"
 )
 
@@ -18,18 +22,33 @@ type Config struct {
 	Publisher publish.Publisher // the subscribers
 	Lambda    http.Handler      // POST /2015-03-31/functions/…
 	Cognito   http.Handler      // X-Amz-Target: AWSCognitoIdentityProviderService.…
+
+	SecretsPrefix string       // of the names of Parameter Store's parameters: /agentplatform-local/tools
+	SecretsKeyID  string       // of the key that they are kept under
+	Secrets       secret.Store // those parameters
+
+	InterpreterID string          // of the one code interpreter
+	Sandbox       sandbox.Sandbox // what it runs code in, with InterpreterLimits
+
+	Mail     mail.Carrier // who carries SES's mails
+	MailFrom string       // their one sender
 }
 
 // New serves the operations.
 func New(c Config) http.Handler {
 	keys := &keys{c.KeyID, c.Signer}
+	kept := &parameters{c.SecretsPrefix, c.SecretsKeyID, c.Secrets}
 	mux := http.NewServeMux()
 	mux.Handle("POST /2015-03-31/functions/", c.Lambda)
 	mux.Handle("POST /graphql", appSync{c.Publisher})
+	(&interpreter{id: c.InterpreterID, sandbox: c.Sandbox, sessions: map[string]time.Time{}}).routes(mux)
+	mux.Handle("POST /v2/email/outbound-emails", emails{c.Mail, c.MailFrom})
 	mux.HandleFunc("POST /{$}", func(w http.ResponseWriter, r *http.Request) {
 		switch service, _, _ := strings.Cut(r.Header.Get("X-Amz-Target"), "."); service {
 		case "TrentService":
 			keys.ServeHTTP(w, r)
+		case "AmazonSSM":
+			kept.ServeHTTP(w, r)
 		case "AWSCognitoIdentityProviderService":
 			c.Cognito.ServeHTTP(w, r)
 		default:

@@ -37,7 +37,7 @@ func converse(r *request, text string) string {
 	}
 	question := asks.MatchString(text)
 	earlier := said[:len(said)-1]
-	name := nameIn(said)
+	name := nameIn(append([]string{r.earlier()}, said...))
 	switch {
 	case asksName.MatchString(text):
 		if name == "" {

@@ -12,8 +12,13 @@
 //	/fail cut [N]             stream half of the answer, then cut the connection
 //	/help                     list these lines
 //
+// It grades when the platform's graders ask it to (an evaluator of type rubric): by the phrases that the rubric quotes, else by what is expected. Lines
+// of the rubric script it too. And it summarises the older part of a thread: by quoting it.
+//
 // /fail without N fails every time; with N the first N identical requests fail and the next is answered. It counts in the newest message
 // only: what failed stays in the thread unanswered, and the message after it is to be answered.
+//
+// It has guardrails too, over the wire format of ApplyGuardrail: see offline.Guardrails.
 //
 // Invariants: the same request gets the same answer (but for /fail N, latency and request id); a request holds no goroutine of its own
 // and ends with its connection; memory is bounded.

@@ -23,7 +23,7 @@ type Config struct {
 	BeforeDelta func(ctx context.Context, n int)
 }
 
-// Handler serves POST /model/{id}/converse and /model/{id}/converse-stream. It asks for no authentication.
+// Handler serves POST /model/{id}/converse, /model/{id}/converse-stream and /guardrail/{id}/version/{version}/apply. It asks for no authentication.
 type Handler struct {
 	config   Config
 	failures *failures
@@ -40,7 +40,8 @@ func New(c Config) *Handler {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Amzn-Requestid", ident.New())
 	id, streaming, ok := route(r)
-	if !ok {
+	guardrail, version, guards := guardrailRoute(r)
+	if !ok && !guards {
 		refusal{http.StatusNotFound, "UnknownOperationException", "no such operation"}.write(w)
 		return
 	}
@@ -52,6 +53,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		return // the client is gone
+	}
+	if guards {
+		apply(w, guardrail, version, body)
+		return
 	}
 	req, bad := decode(body)
 	if bad != nil {

@@ -45,7 +45,13 @@ func compose(r *request, model string, body []byte) reply {
 	case len(s.says) > 0:
 		text = strings.Join(s.says, "\n")
 	case last.text() != "":
-		text = converse(r, s.rest)
+		if rubric, about, ok := r.grades(); ok {
+			text = verdict(rubric, about)
+		} else if conversation, ok := r.summarizes(); ok {
+			text = summarize(r.earlier(), conversation)
+		} else {
+			text = converse(r, s.rest)
+		}
 	}
 	if results != "" {
 		text = strings.TrimSpace(results + " " + text)
@@ -114,7 +120,7 @@ func (out *reply) meter(r *request) {
 	}
 	in := utf8.RuneCountInString(r.prompt())
 	for _, m := range r.Messages {
-		in += utf8.RuneCountInString(m.text()) + utf8.RuneCountInString(m.data())
+		in += utf8.RuneCountInString(m.text()) + utf8.RuneCountInString(m.data()) + m.material()
 		for _, b := range m.Content {
 			if b.ToolUse != nil {
 				in += len(b.ToolUse.Name) + utf8.RuneCount(b.ToolUse.Input)

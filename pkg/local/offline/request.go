@@ -215,7 +215,7 @@ func (m message) text() string { return strings.Join(m.texts(), "\n") }
 // texts are what was said, without the data that came with it.
 func (m message) texts() (said []string) {
 	for _, b := range m.Content {
-		if b.Text != nil && !strings.HasPrefix(*b.Text, dataBegin) {
+		if b.Text != nil && !strings.HasPrefix(*b.Text, dataBegin) && !isMaterial(*b.Text) {
 			said = append(said, *b.Text)
 		}
 	}

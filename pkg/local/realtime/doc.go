@@ -8,7 +8,8 @@
 //   - A connection receives events in the order in which they were published, after the start_ack of its subscription and before the complete
 //     of its stop. What was published before start_ack is not sent: a client that must not miss anything subscribes first, then reads.
 //   - A publisher never waits for a subscriber. Each connection has one queue, bounded in frames and in bytes; one that does not keep up is
-//     closed with 1013. Delivery to a live, reading connection is exactly once; over a reconnect there is a gap, which clients fill by reading.
+//     closed with 1013. Delivery to a live, reading connection is exactly once; over a reconnect there is a gap, which
+//     clients fill by the events' numbers (threadEvents).
 //   - No subscription outlives its token: when it expires, the connection is closed with 4401. Amplify then reconnects with a fresh token and
 //     restores its subscriptions by itself, whereas an error message would end them for good. (AppSync is laxer: it closes after 24 hours.)
 //   - A connection is two goroutines, which end together, and Close waits for them.

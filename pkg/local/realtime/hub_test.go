@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func chunk(tenantID, threadID string, n int) publish.StreamChunk {
-	return publish.StreamChunk{TenantID: tenantID, ThreadID: threadID, MessageID: "m", Chunk: strconv.Itoa(n)}
+	return publish.StreamChunk{TenantID: tenantID, ThreadID: threadID, Sequence: n, MessageID: "m", Chunk: strconv.Itoa(n)}
 }
 
 func number(t testing.TB, event json.RawMessage) int {

@@ -20,7 +20,7 @@ func TestASubscriptionFromStartToComplete(t *testing.T) {
 
 	require.NoError(t, f.hub.Publish(t.Context(), chunk("t1", "CHAT-1", 1)))
 	require.Equal(t, `{"id":"one","type":"data","payload":{"data":{"onThreadEvent":`+
-		`{"__typename":"StreamChunkEvent","tenantId":"t1","threadId":"CHAT-1","messageId":"m","chunk":"1","done":false}}}}`, c.read())
+		`{"__typename":"StreamChunkEvent","tenantId":"t1","threadId":"CHAT-1","sequence":1,"messageId":"m","chunk":"1","done":false}}}}`, c.read())
 	require.NoError(t, f.hub.Publish(t.Context(), publish.AgentActivity{TenantID: "t1", AgentID: "a-t1", ThreadID: "CHAT-1", Status: publish.Thinking}))
 	require.Contains(t, c.read(), `{"id":"two","type":"data","payload":{"data":{"onAgentActivity":{"__typename":"AgentActivityEvent"`)
 
@@ -51,8 +51,8 @@ func TestTwoTenantsWithTheSameThreadID(t *testing.T) {
 		require.NoError(t, f.hub.Publish(t.Context(), chunk("t1", "CHAT-1", n), chunk("t2", "CHAT-1", 100+n)))
 	}
 	for n := range 10 {
-		require.Contains(t, one.read(), fmt.Sprintf(`"tenantId":"t1","threadId":"CHAT-1","messageId":"m","chunk":"%d"`, n))
-		require.Contains(t, two.read(), fmt.Sprintf(`"tenantId":"t2","threadId":"CHAT-1","messageId":"m","chunk":"%d"`, 100+n))
+		require.Contains(t, one.read(), fmt.Sprintf(`"tenantId":"t1","threadId":"CHAT-1","sequence":%[1]d,"messageId":"m","chunk":"%[1]d"`, n))
+		require.Contains(t, two.read(), fmt.Sprintf(`"tenantId":"t2","threadId":"CHAT-1","sequence":%[1]d,"messageId":"m","chunk":"%[1]d"`, 100+n))
 	}
 }
 

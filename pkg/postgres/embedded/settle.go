@@ -5,7 +5,9 @@ package embedded
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -37,7 +39,7 @@ func settle(ctx context.Context, data string, ours int) error {
 		if !serves(pid, data) {
 			// The number is another program's by now, and PostgreSQL would believe in a running server. With the parent's
 			// number it does not, and still looks whether old workers hold the shared memory that the file names.
-			return os.WriteFile(name, append(strconv.AppendInt(nil, int64(os.Getpid()), 10), append([]byte("\n"), rest...)...), 0o600)
+			return rewrite(name, append(strconv.AppendInt(nil, int64(os.Getpid()), 10), append([]byte("\n"), rest...)...))
 		}
 		if pid == ours && !told {
 			_ = syscall.Kill(pid, syscall.SIGINT)
@@ -52,4 +54,18 @@ func settle(ctx context.Context, data string, ours int) error {
 			}
 		}
 	}
+}
+
+// rewrite replaces what is in a file that is there. The server may have ended since its file was read, and taken it along: a new one would be root's,
+// and the next server could not read it.
+func rewrite(name string, text []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
 }

@@ -1,4 +1,5 @@
 // One open thread: its messages, its turns, and the reply while it is written.
+import { follow, newest } from './follow.js';
 import { graphql } from './session.js';
 
 const message = 'id role body turnId createdAt';
@@ -6,13 +7,8 @@ const turn = `id status model inputTokens outputTokens costUsd error attempts qu
   phases { name startedAt finishedAt durationMs } toolOutcomes { name status durationMs error }`;
 const read = `query ($id: ID!, $before: String) { getThread(id: $id) { id title status agent { name } updatedAt
   messages(limit: 50, order: NEWEST_FIRST, nextToken: $before) { items { ${message} } nextToken } turns(limit: 50) { items { ${turn} } } } }`;
-const listen = `subscription ($id: ID!) { onThreadEvent(threadId: $id) { __typename
-  ... on NewMessageEvent { message { ${message} } }
-  ... on AgentStatusEvent { status activity }
-  ... on ThreadUpdateEvent { thread { status title updatedAt } }
-  ... on StreamChunkEvent { messageId chunk } } }`;
 
-export const over = (t) => t && t.status !== 'queued' && t.status !== 'running';
+export const over = (t) => t && !['queued', 'running', 'waiting'].includes(t.status);
 
 export class Conversation {
   thread = null;
@@ -23,26 +19,36 @@ export class Conversation {
   activity = '';
   earlier = null; // asks for the messages before
   #statuses = 0; // how many were heard
-  #since = Infinity; // when the subscription began: what turns said before that was missed
-  #late = false; // the beginning of the reply that is being written was missed
+  #unsettled = false; // a turn may have ended since the turns were read
   #stop;
 
   // changed is called after each change, failed with what went wrong, or null once nothing does.
   constructor(id, socket, { changed, failed }) {
     Object.assign(this, { id, changed, failed });
-    this.started = new Promise((resolve) => {
-      this.#stop = socket.subscribe(listen, { id }, {
-        started: () => {
-          resolve();
-          this.#since = Date.now();
-          if (this.draft) this.draft.text += ' … '; // the connection was gone for a while, and with it some of the text
-          this.load();
+    this.started = new Promise((started) => {
+      this.#stop = follow(id, socket, {
+        started,
+        begin: () => this.#begin(),
+        event: (e) => this.#event(e),
+        lost: async () => {
+          this.draft = null;
+          await this.#read();
         },
-        data: (data) => this.#event(data.onThreadEvent),
+        told: () => {
+          if (this.#unsettled) this.settle();
+          this.changed();
+        },
         failed: (e) => this.failed(e),
       });
     });
     this.load();
+  }
+
+  // begin reads the thread, and says behind which number it goes on: where a turn is at work, what it has said so far is told again.
+  async #begin() {
+    const last = await newest(this.id);
+    await this.#read();
+    return [...this.turns.values()].every(over) ? last : 0;
   }
 
   close() {
@@ -51,30 +57,37 @@ export class Conversation {
   }
 
   async load(before) {
-    const heard = this.#statuses;
     try {
-      const { getThread: thread } = await graphql(read, { id: this.id, before });
-      const more = thread.messages.nextToken;
-      if (before || !this.thread) this.earlier = more;
-      this.thread = thread;
-      for (const m of thread.messages.items) this.messages.set(m.id, m);
-      if (this.messages.has(this.draft?.id)) this.draft = null;
-      for (const t of thread.turns.items) this.#record(t);
-      if (heard === this.#statuses) this.#derive(thread.turns.items);
-      this.failed(null); // what may have failed before does not any more
-      this.changed();
-      if (before) this.settle(); // their turns may be older than the 50 above
+      await this.#read(before);
     } catch (e) {
       this.failed(e);
     }
   }
 
+  async #read(before) {
+    const heard = this.#statuses;
+    const { getThread: thread } = await graphql(read, { id: this.id, before });
+    const more = thread.messages.nextToken;
+    if (before || !this.thread) this.earlier = more;
+    this.thread = thread;
+    for (const m of thread.messages.items) this.messages.set(m.id, m);
+    if (this.messages.has(this.draft?.id)) this.draft = null;
+    for (const t of thread.turns.items) this.#record(t);
+    if (heard === this.#statuses) this.#derive(thread.turns.items);
+    this.failed(null); // what may have failed before does not any more
+    this.changed();
+    if (before) this.settle(); // their turns may be older than the 50 above
+  }
+
   // derive takes the status from the turns' records, for when no event has told it.
   #derive(turns) {
     const open = turns.findLast((t) => !over(t)); // newest first: the last open one is the one at work
+    if (open?.status === 'waiting') {
+      [this.status, this.activity] = ['idle', 'waiting for a person'];
+      return;
+    }
     if (open) {
       if (this.status === 'idle' || this.status === 'error') [this.status, this.activity] = ['thinking', open.status === 'queued' ? 'queued' : ''];
-      this.#late = open.status === 'running' && Date.parse(open.startedAt) < this.#since;
       return;
     }
     this.draft = null;
@@ -87,6 +100,7 @@ export class Conversation {
 
   // settle reads the records of the turns that were not over when last seen.
   async settle() {
+    this.#unsettled = false;
     const ids = new Set([...this.messages.values()].map((m) => m.turnId).filter((id) => id && !over(this.turns.get(id))));
     await Promise.all([...ids].map(async (id) => this.#record((await graphql(`query ($id: ID!) { turn(id: $id) { ${turn} } }`, { id })).turn)))
       .catch((e) => this.failed(e));
@@ -99,26 +113,23 @@ export class Conversation {
         if (this.messages.has(e.message.id)) return;
         this.messages.set(e.message.id, e.message);
         if (e.message.role !== 'assistant') break;
-        [this.draft, this.#late] = [null, false]; // the draft was this message, or was given up
-        this.settle();
+        this.draft = null; // it was this message, or was given up
+        this.#unsettled = true;
         break;
       case 'StreamChunkEvent':
         if (this.messages.has(e.messageId)) return;
-        if (this.draft?.id !== e.messageId) this.draft = { id: e.messageId, text: this.#late ? '… ' : '' };
-        this.#late = false;
+        if (this.draft?.id !== e.messageId) this.draft = { id: e.messageId, text: '' };
         this.draft.text += e.chunk;
-        if (this.status !== 'streaming') [this.status, this.activity] = ['streaming', '']; // its event was missed
         break;
       case 'AgentStatusEvent':
         this.#statuses++;
         [this.status, this.activity] = [e.status, e.activity ?? ''];
         if (e.status === 'error') this.draft = null;
-        if (e.status === 'error' || e.status === 'idle') this.settle();
+        if (e.status === 'error' || e.status === 'idle') this.#unsettled = true;
         break;
       case 'ThreadUpdateEvent':
         Object.assign(this.thread ?? {}, e.thread);
         break;
     }
-    this.changed();
   }
 }

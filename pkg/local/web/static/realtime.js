@@ -1,5 +1,5 @@
 // The AppSync real-time protocol: one socket that carries all subscriptions, comes back by itself and then starts them again. What was
-// published meanwhile is not sent, so whoever subscribes reads again at every start.
+// published meanwhile is not sent, so whoever subscribes reads it at every start (follow.js).
 import { renew, token } from './session.js';
 
 // realtime opens the socket; says is told 'live', 'connecting' or 'waiting'.

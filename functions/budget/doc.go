@@ -1,0 +1,2 @@
+// Package budget answers the operations on budgets and usage.
+package budget

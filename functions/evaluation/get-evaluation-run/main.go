@@ -1,0 +1,9 @@
+package main
+
+import (
+	"github.com/agentplatform/agentplatform/functions/evaluation"
+	"github.com/agentplatform/agentplatform/pkg/cloud"
+	"github.com/agentplatform/agentplatform/pkg/launch"
+)
+
+func main() { launch.Lambda("get-evaluation-run", evaluation.GetEvaluationRun, cloud.DB) }

@@ -1,0 +1,2 @@
+// Package guardrail answers the operations on guardrails.
+package guardrail

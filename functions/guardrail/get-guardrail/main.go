@@ -1,0 +1,11 @@
+package main
+
+import (
+	"github.com/agentplatform/agentplatform/functions/guardrail"
+	"github.com/agentplatform/agentplatform/pkg/cloud"
+	"github.com/agentplatform/agentplatform/pkg/launch"
+)
+
+func main() {
+	launch.Lambda("get-guardrail", guardrail.GetGuardrail, cloud.DB)
+}

@@ -1,0 +1,9 @@
+package main
+
+import (
+	"github.com/agentplatform/agentplatform/functions/thread"
+	"github.com/agentplatform/agentplatform/pkg/cloud"
+	"github.com/agentplatform/agentplatform/pkg/launch"
+)
+
+func main() { launch.Lambda("prune-thread-events", thread.PruneThreadEvents, cloud.DB) }

@@ -1,0 +1,43 @@
+package turn
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/agentplatform/agentplatform/pkg/notify"
+	"github.com/agentplatform/agentplatform/pkg/postgres"
+	"github.com/agentplatform/agentplatform/pkg/publish"
+	"github.com/agentplatform/agentplatform/pkg/turn"
+)
+
+// person is what follows when somebody decides about a turn.
+type person struct {
+	db       *postgres.DB
+	to       publish.Publisher
+	dispatch func(ctx context.Context, payload any) error
+	signal   func(point string)
+}
+
+// decides commits the decision, tells the subscribers and dispatches what is due.
+func (p person) decides(ctx context.Context, tenantID string, decide func(tx pgx.Tx) (turn.Decided, error)) (turn.Turn, error) {
+	var d turn.Decided
+	err := p.db.InTenant(ctx, tenantID, func(tx pgx.Tx) (err error) {
+		d, err = decide(tx)
+		return err
+	})
+	if err != nil {
+		return turn.Turn{}, err
+	}
+	p.signal("person decided")
+	if d.Due == "" {
+		notify.Deliver(ctx, p.db, p.to, tenantID, d.Notices...)
+		return d.Turn, nil
+	}
+	published := notify.Publish(ctx, p.to, tenantID, d.Notices...) // whoever claims the turn deletes them along the way
+	if err := p.dispatch(ctx, turn.Dispatch{TenantID: tenantID, TurnID: d.Due, Published: published}); err != nil {
+		slog.WarnContext(ctx, "dispatch failed; the reaper tries again", "tenant_id", tenantID, "turn_id", d.Due, "error", err)
+	}
+	return d.Turn, nil
+}

@@ -1,0 +1,7 @@
+//go:build long
+
+package sandbox_test
+
+import "testing"
+
+func TestContractCodeInterpreterNode(t *testing.T) { testContract(t, openNode) }
