@@ -13,17 +13,11 @@ import (
 
 // CancelTurn answers Mutation.cancelTurn: it ends a turn.
 func CancelTurn(env *handler.Env) lambda.Handler {
-	p := person{env.DB(), env.Publish(), env.Invoke("dispatch-turn"), env.Signal()}
 	type args struct {
 		ID string `json:"id"`
 	}
-	return handler.Resolver(func(ctx context.Context, a args) (turn.Turn, error) {
-		caller, err := tenant.From(ctx)
-		if err != nil {
-			return turn.Turn{}, err
-		}
-		return p.decides(ctx, caller.TenantID, func(tx pgx.Tx) (turn.Decided, error) {
-			return turn.Cancel(ctx, tx, caller.TenantID, a.ID)
-		})
-	})
+	p := person{env.DB(), env.Publish(), env.Invoke("dispatch-turn"), env.Signal()}
+	return handler.Resolver(decision(p, func(ctx context.Context, tx pgx.Tx, caller tenant.Caller, a args) (turn.Decided, error) {
+		return turn.Cancel(ctx, tx, caller.TenantID, a.ID)
+	}))
 }

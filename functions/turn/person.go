@@ -9,6 +9,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/notify"
 	"github.com/agentplatform/agentplatform/pkg/postgres"
 	"github.com/agentplatform/agentplatform/pkg/publish"
+	"github.com/agentplatform/agentplatform/pkg/tenant"
 	"github.com/agentplatform/agentplatform/pkg/turn"
 )
 
@@ -18,6 +19,17 @@ type person struct {
 	to       publish.Publisher
 	dispatch func(ctx context.Context, payload any) error
 	signal   func(point string)
+}
+
+// decision is a mutation by which somebody decides about a turn.
+func decision[A any](p person, decide func(ctx context.Context, tx pgx.Tx, caller tenant.Caller, a A) (turn.Decided, error)) func(ctx context.Context, a A) (turn.Turn, error) {
+	return func(ctx context.Context, a A) (turn.Turn, error) {
+		caller, err := tenant.From(ctx)
+		if err != nil {
+			return turn.Turn{}, err
+		}
+		return p.decides(ctx, caller.TenantID, func(tx pgx.Tx) (turn.Decided, error) { return decide(ctx, tx, caller, a) })
+	}
 }
 
 // decides commits the decision, tells the subscribers and dispatches what is due.

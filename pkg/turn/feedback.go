@@ -56,11 +56,11 @@ type ending struct {
 	reason  *string         // of a failed turn
 	said    []publish.Event // by the attempt, and not stored yet
 	notices []notify.Notice // of a turn that waits, written already
-	next    string          // likewise: the turn that may start in its place
+	next    []string        // likewise: the turns that may start in its place
 }
 
 // feedback writes the durable record of the turn: reply, counters, record and what subscribers are told, all or nothing. It returns the ids of
-// the turns that may start now: the one that waits behind this one, and the one that waits for its place.
+// the turns that may start now: the one that waits behind this one, and those that wait for room.
 //
 // The thread is locked before the turn, as Request does, so that the two cannot wait for each other.
 func (r *Runner) feedback(ctx context.Context, a *attempt, e ending) (notices []notify.Notice, next []string, err error) {
@@ -83,21 +83,17 @@ func (r *Runner) feedback(ctx context.Context, a *attempt, e ending) (notices []
 	a.guard.queue(&b, a.turnID)
 	a.phases.end()
 	var waiting *string
-	var putOff string
 	a.queueUsage(&b, r.Prices)
 	b.Queue(`update thread_turns set status = $2, phases = $3, tool_outcomes = $4, error = $5, lease_until = null, finished_at = $6,
 			score_after = case when $8 then clock_timestamp() + $9 end where id = $1
 		returning (select q.id from thread_turns q where q.thread_uuid = $7 and q.status = 'queued')`,
 		a.turnID, e.status, a.phases, orEmpty(a.outcomes), e.reason, a.phases[len(a.phases)-1].FinishedAt, a.threadUUID,
 		a.agent.rated && e.status == Succeeded, evaluator.ScoreGrace).QueryRow(func(row pgx.Row) error { return row.Scan(&waiting) })
-	queueRoom(&b, &putOff)
+	queueRoom(&b, &next)
 	notices = append(notices, notify.QueueTurn(&b, a.tenantID, a.threadUUID, a.turnID, a.told(e)...))
 	err = r.DB.Once(ctx, a.tenantID, &b)
 	if waiting != nil {
 		next = append(next, *waiting)
-	}
-	if putOff != "" {
-		next = append(next, putOff)
 	}
 	return notices, next, err
 }

@@ -88,7 +88,7 @@ func (r *Runner) perceive(ctx context.Context, d Dispatch) (*attempt, error) {
 			update thread_turns t set status = 'running', attempts = attempts + 1, lease_id = $2, lease_until = clock_timestamp() + $3,
 				started_at = coalesce(started_at, greatest($4, -- the turn before may have ended since this claim was asked for
 					(select o.finished_at from thread_turns o where o.thread_uuid = t.thread_uuid and o.number = t.number - 1))), put_off = false
-			where id = $1 and (status = 'queued' and `+roomQuery+` or status in ('running', 'waiting') and lease_until < clock_timestamp())
+			where id = $1 and (status = 'queued' and `+turnsAtWork+` < `+turnsAtOnce+` or status in ('running', 'waiting') and lease_until < clock_timestamp())
 				and (select count(*) from thread_turns r where r.thread_uuid = t.thread_uuid and r.status in ('running', 'waiting') and r.id <> t.id) = 0
 			returning *, (select o.status from thread_turns o where o.id = $1) as found), -- as it was
 		context as (

@@ -268,8 +268,8 @@ func (r *Runner) rested(ctx context.Context, a *attempt, e ending) (Status, erro
 	defer end()
 	r.signal("waiting")
 	notify.Deliver(ctx, r.DB, r.Publish, a.tenantID, e.notices...)
-	if e.next != "" {
-		r.dispatch(ctx, slog.LevelWarn, a.tenantID, e.next)
+	for _, id := range e.next {
+		r.dispatch(ctx, slog.LevelWarn, a.tenantID, id)
 	}
 	return Waiting, nil
 }

@@ -103,7 +103,7 @@ func (r *Runner) stop(ctx context.Context, a *attempt, out *stream, s *stop) (en
 // what may be one.
 //
 // The thread is locked before the turn, as Request does.
-func (r *Runner) rest(ctx context.Context, a *attempt, s *stop, part *thread.Message, said []publish.Event) (notices []notify.Notice, next string, err error) {
+func (r *Runner) rest(ctx context.Context, a *attempt, s *stop, part *thread.Message, said []publish.Event) (notices []notify.Notice, next []string, err error) {
 	a.phases.end()
 	err = r.DB.InTenant(ctx, a.tenantID, func(tx pgx.Tx) error {
 		told := slices.Clone(said)
