@@ -164,6 +164,9 @@ func (r *Runner) acted(ctx context.Context, a *attempt, calls []*toolCall, finis
 	if err != nil {
 		return err
 	}
+	if len(next) > 0 {
+		a.ahead = next[0].number
+	}
 	r.signal("tools finished")
 	if over := verdict.Err(); over != nil { // what the next call may cost at the worst is no longer covered
 		return overBudget{&failure{over.Message}}

@@ -79,6 +79,9 @@ func (r *Runner) feedback(ctx context.Context, a *attempt, e ending) (notices []
 	if e.last != nil {
 		finishStep(&b, a.turnID, *e.last)
 	}
+	if a.ahead > 0 { // a limit stands before the call
+		b.Queue(`delete from turn_steps where turn_id = $1 and number = $2`, a.turnID, a.ahead)
+	}
 	a.prompt.queue(&b, a)
 	a.guard.queue(&b, a.turnID)
 	a.phases.end()

@@ -35,6 +35,7 @@ type attempt struct {
 	agent      agentContext
 	phases     phases
 	journal    journal
+	ahead      int       // the number of a model call's step that is written, while the call is not made; 0: none
 	lines      []line    // what the conversation is made of
 	summary    *summary  // of what was said before; nil: none
 	uncovered  uncovered // by it

@@ -12,6 +12,7 @@ import (
 func (r *Runner) plan(ctx context.Context, a *attempt, out *stream) (model.Response, *step, error) {
 	ctx = a.begin(ctx, Planning)
 	s := a.journal.take()
+	a.ahead = 0
 	var response model.Response
 	if s.finished {
 		if err := json.Unmarshal(s.response, &response); err != nil {

@@ -143,7 +143,11 @@ func (c *Claimed) run(ctx context.Context) (Status, error) {
 		default:
 			reason := explain(err, cause)
 			a.fails(err, cause)
-			slog.ErrorContext(ctx, "turn failed", "tenant_id", tenantID, "turn_id", turnID, "error", err, "cause", errors.Unwrap(err))
+			level := slog.LevelError
+			if errors.As(err, new(*failure)) {
+				level = slog.LevelWarn // a limit: nothing is wrong with the platform
+			}
+			slog.Log(ctx, level, "turn failed", "tenant_id", tenantID, "turn_id", turnID, "error", err, "cause", errors.Unwrap(err))
 			e = ending{status: Failed, reason: &reason}
 		}
 	}

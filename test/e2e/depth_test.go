@@ -45,6 +45,7 @@ func TestOneConversationInDepth(t *testing.T) {
 	require.Contains(t, *r.Error, "tokens")
 	require.Equal(t, []string{"depth__echo ok"}, r.outcomes())
 	require.Contains(t, *r.Steps[0].Request, "I am [EMAIL].", "what was masked stays so in later turns")
+	require.Len(t, r.Steps, 2, "the model was asked once")
 
 	alice.query(t, `mutation ($a: ID!) { setBudget(input: {scope: AGENT, scopeId: $a, monthlyUsd: "0.000001"}) { monthlyUsd } }`, vars{"a": agent})
 	refused, err := alice.ask(sendDocument, vars{"input": vars{"threadId": thread, "body": "More"}})
