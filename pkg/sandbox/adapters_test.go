@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -120,6 +121,8 @@ func (node) Run(ctx context.Context, s sandbox.Script) (sandbox.Result, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, "node", file.Name())
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the script's process ends with it, as the service's machine does
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	err = cmd.Run()
 	r := sandbox.Result{Status: sandbox.StatusOK, Stdout: stdout.String(), Error: stderr.String()}
 	var ended *exec.ExitError
