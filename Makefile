@@ -79,6 +79,7 @@ $(LINT):
 bench: ## Measure speed, against a raw floor in the same run
 	go test ./test/bench -run '^$$' -bench '$(BENCH)' -skip Start -benchtime 5000x -timeout 30m
 	go test ./test/bench -run '^$$' -bench '^BenchmarkStart$$' -benchtime 5x
+	go test ./pkg/workflow/asl ./pkg/local/workflow ./pkg/local/clock -p 1 -run '^$$' -bench '$(BENCH)' -benchtime 2000x -timeout 30m
 
 rehearse: ## Deploy all tiers of infra/ to a stand-in for AWS (moto), show figures and what it cannot do, destroy them; KEEP=1 waits before
 	@go run -buildvcs=false ./test/rehearse -plugin-dir '$(TF_PLUGIN_DIR)' $(if $(KEEP),-keep)

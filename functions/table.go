@@ -12,6 +12,7 @@ import (
 	"github.com/agentplatform/agentplatform/functions/identity"
 	"github.com/agentplatform/agentplatform/functions/ledger"
 	"github.com/agentplatform/agentplatform/functions/mail"
+	"github.com/agentplatform/agentplatform/functions/routine"
 	"github.com/agentplatform/agentplatform/functions/schedule"
 	"github.com/agentplatform/agentplatform/functions/space"
 	"github.com/agentplatform/agentplatform/functions/tenant"
@@ -20,6 +21,7 @@ import (
 	"github.com/agentplatform/agentplatform/functions/turn"
 	"github.com/agentplatform/agentplatform/functions/user"
 	"github.com/agentplatform/agentplatform/functions/webhook"
+	"github.com/agentplatform/agentplatform/functions/workflow"
 	"github.com/agentplatform/agentplatform/pkg/handler"
 )
 
@@ -96,7 +98,36 @@ var Table = map[string]handler.Constructor{
 	"poll-webhook-run":          webhook.PollWebhookRun,
 	"open-auto-thread":          schedule.OpenAutoThread,
 	"run-auto-turn":             schedule.RunAutoTurn,
+	"next-auto-turn":            schedule.NextAutoTurn,
+	"answer-callbacks":          workflow.AnswerCallbacks,
 	"close-auto-thread":         schedule.CloseAutoThread,
+	"create-schedule":           schedule.CreateSchedule,
+	"update-schedule":           schedule.UpdateSchedule,
+	"delete-schedule":           schedule.DeleteSchedule,
+	"get-schedule":              schedule.GetSchedule,
+	"list-schedules":            schedule.ListSchedules,
+	"run-schedule-now":          schedule.RunScheduleNow,
+	"schedule-runs":             schedule.ScheduleRuns,
+	"schedule-run-iterations":   schedule.ScheduleRunIterations,
+	"get-schedule-run":          schedule.GetScheduleRun,
+	"reconcile-schedules":       schedule.ReconcileSchedules,
+	"create-routine":            routine.CreateRoutine,
+	"update-routine":            routine.UpdateRoutine,
+	"delete-routine":            routine.DeleteRoutine,
+	"get-routine":               routine.GetRoutine,
+	"list-routines":             routine.ListRoutines,
+	"routine-versions":          routine.RoutineVersions,
+	"start-routine":             routine.StartRoutine,
+	"stop-routine-run":          routine.StopRoutineRun,
+	"get-routine-run":           routine.GetRoutineRun,
+	"list-routine-runs":         routine.ListRoutineRuns,
+	"routine-run-steps":         routine.RoutineRunSteps,
+	"settle-routine-run":        routine.SettleRoutineRun,
+	"begin-step":                routine.BeginStep,
+	"call-tool":                 routine.CallTool,
+	"approve-step":              routine.ApproveStep,
+	"list-routine-approvals":    routine.ListRoutineApprovals,
+	"start-run":                 routine.StartRun,
 	"sweep-webhook-keys":        webhook.SweepWebhookKeys,
 	"set-budget":                budget.SetBudget,
 	"list-budgets":              budget.ListBudgets,

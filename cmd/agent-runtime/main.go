@@ -23,6 +23,7 @@ import (
 	"github.com/caarlos0/env/v11"
 	_ "golang.org/x/crypto/x509roots/fallback" // the image has no certificates but these: Mozilla's, pinned by go.sum
 
+	"github.com/agentplatform/agentplatform/pkg/callback"
 	"github.com/agentplatform/agentplatform/pkg/cloud"
 	"github.com/agentplatform/agentplatform/pkg/cloud/appsync"
 	"github.com/agentplatform/agentplatform/pkg/cloud/awslambda"
@@ -161,12 +162,18 @@ func open(s settings, served func() *runtime.Server) (runner *turn.Runner, err e
 		runner.Dispatch = func(ctx context.Context, tenantID, turnID string) error {
 			return invoke.Invoke(ctx, "dispatch-turn", turn.Dispatch{TenantID: tenantID, TurnID: turnID})
 		}
+		runner.Answer = func(ctx context.Context, tenantID, callbackID string) error {
+			return invoke.Invoke(ctx, callback.Function, callback.Task{TenantID: tenantID, CallbackID: callbackID})
+		}
 		runner.Evaluate = func(ctx context.Context, t evaluator.Task) error { return invoke.Invoke(ctx, evaluator.Function, t) }
 		runner.Summarize = func(ctx context.Context, t turn.SummaryTask) error {
 			return invoke.Invoke(ctx, turn.SummarizeFunction, t)
 		}
+		functions := ports.Call()
+		runner.Tools = runner.Tools.With([]tool.Tool{tool.StartRoutine(func(ctx context.Context, payload []byte) ([]byte, error) {
+			return functions.Call(ctx, tool.StartRun, payload)
+		})})
 		if ports.MailFrom() != "" {
-			functions := ports.Call()
 			runner.Tools = runner.Tools.With([]tool.Tool{tool.SendEmail(db, func(ctx context.Context, payload []byte) ([]byte, error) {
 				return functions.Call(ctx, mail.Function, payload)
 			})})

@@ -12,16 +12,12 @@ import (
 
 // CloseAutoThread answers the states CloseThread and FailThread: it records the result of the execution and closes or fails its thread.
 func CloseAutoThread(env *handler.Env) lambda.Handler {
-	db, to := env.DB(), env.Publish()
-	type input struct {
-		TenantID     string            `json:"tenantId"`
-		ExecutionARN string            `json:"executionArn"`
-		Failure      *schedule.Failure `json:"failure"` // of the state that failed; nil: none did
-	}
-	return handler.State(func(ctx context.Context, in input) (schedule.Result, error) {
-		r, notices, err := schedule.Close(ctx, db, in.TenantID, in.ExecutionARN, in.Failure)
+	db, to, signal := env.DB(), env.Publish(), env.Signal()
+	return handler.State(func(ctx context.Context, s schedule.State) (schedule.Result, error) {
+		r, notices, err := schedule.Close(ctx, db, s)
 		if err == nil {
-			notify.Deliver(ctx, db, to, in.TenantID, notices...)
+			signal("execution closed")
+			notify.Deliver(ctx, db, to, s.Input.TenantID, notices...)
 		}
 		return r, err
 	})

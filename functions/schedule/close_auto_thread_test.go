@@ -15,12 +15,11 @@ import (
 )
 
 // ran is an execution whose turn is over.
-func (w *world) ran() (one string, o pkgschedule.Opened, failed *messages.InvokeResponse_Error) {
+func (w *world) ran() (*execution, pkgschedule.Step) {
 	w.t.Helper()
-	one = arn()
-	o = w.opened(one)
-	_, failed = w.run(o.TurnID)
-	return one, o, failed
+	x, o := w.opened(w.schedule(nil))
+	x.turn()
+	return x, o
 }
 
 func refuse(context.Context, model.Request, model.Stream) (model.Response, error) {
@@ -28,100 +27,107 @@ func refuse(context.Context, model.Request, model.Stream) (model.Response, error
 }
 
 func TestCloseAutoThread(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	one, o, failed := w.ran()
-	require.Nil(t, failed)
+	x, o := w.ran()
 	for range 2 { // the engine asked twice
-		r, failed := w.close(one, nil)
+		r, failed := x.close()
 		require.Nil(t, failed)
-		require.Equal(t, pkgschedule.Result{Status: "succeeded", ThreadID: &o.ThreadID, TurnID: &o.TurnID}, r)
+		require.Equal(t, pkgschedule.Result{Status: "succeeded", ThreadID: o.ThreadID, TurnID: o.TurnID}, r)
 	}
-	require.Equal(t, thread.Closed, w.thread(o.ThreadID).Status)
-	require.Equal(t, record{Workflow: "auto-thread", Status: "succeeded", TurnID: &o.TurnID, Started: true, Finished: true, FinishedAfterStart: true}, w.record(one))
+	require.Equal(t, thread.Closed, w.thread(*o.ThreadID).Status)
+	require.Equal(t, record{Trigger: "scheduled", Status: "succeeded", TurnID: o.TurnID, Finished: true, FinishedAfterStart: true}, x.record())
 	require.Equal(t, []string{"AUTO-1 closed"}, w.updates())
-	require.Zero(t, w.count("notifications"), "all were delivered")
 
-	w.send(o.ThreadID, "And yesterday?", pkgturn.Enqueue)
-	again, failed := w.close(one, &pkgschedule.Failure{Error: "States.Timeout"})
+	w.send(*o.ThreadID, "And yesterday?", pkgturn.Enqueue)
+	x.fails(&pkgschedule.Failure{Error: "States.Timeout"})
+	again, failed := x.close()
 	require.Nil(t, failed)
 	require.Equal(t, "succeeded", string(again.Status), "what is recorded stays")
-	require.Equal(t, thread.Open, w.thread(o.ThreadID).Status)
+	require.Equal(t, thread.Open, w.thread(*o.ThreadID).Status)
 }
 
 func TestFailThread(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.say = refuse
-	one, o, failed := w.ran()
+	x, o := w.ran()
 	for range 2 {
-		r, refused := w.close(one, caught(t, failed))
+		r, refused := x.close()
 		require.Nil(t, refused)
 		kind, reason := "TurnFailed", "No access."
-		require.Equal(t, pkgschedule.Result{Status: "failed", ThreadID: &o.ThreadID, TurnID: &o.TurnID, ErrorType: &kind, Error: &reason}, r)
-		require.Equal(t, record{Workflow: "auto-thread", Status: "failed", TurnID: &o.TurnID, ErrorType: &kind, Error: &reason, Started: true, Finished: true, FinishedAfterStart: true}, w.record(one))
+		require.Equal(t, pkgschedule.Result{Status: "failed", ThreadID: o.ThreadID, TurnID: o.TurnID, ErrorType: &kind, Error: &reason}, r)
+		require.Equal(t, record{Trigger: "scheduled", Status: "failed", TurnID: o.TurnID, ErrorType: &kind, Error: &reason, Finished: true, FinishedAfterStart: true}, x.record())
 	}
-	require.Equal(t, thread.Failed, w.thread(o.ThreadID).Status)
+	require.Equal(t, thread.Failed, w.thread(*o.ThreadID).Status)
 	require.Equal(t, []string{"AUTO-1 failed"}, w.updates())
 }
 
 func TestCloseTogether(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	one, o, failed := w.ran()
-	require.Nil(t, failed)
-	answers, refused := together(8, func() (pkgschedule.Result, *messages.InvokeResponse_Error) { return w.close(one, nil) })
+	x, o := w.ran()
+	answers, refused := together(8, x.close)
 	for i, a := range answers {
 		require.Nil(t, refused[i])
 		require.Equal(t, answers[0], a)
 	}
-	require.Equal(t, thread.Closed, w.thread(o.ThreadID).Status)
+	require.Equal(t, thread.Closed, w.thread(*o.ThreadID).Status)
 	require.Equal(t, []string{"AUTO-1 closed"}, w.updates(), "once")
 }
 
 // An execution that could not open a thread is recorded all the same.
 func TestNothingWasOpened(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.change(`update agents set status = 'suspended'`)
-	one := arn()
-	_, failed := w.open(one, w.input())
+	x := w.due(w.schedule(nil))
+	_, failed := x.open()
+	x.fails(caught(t, failed))
 	for range 2 {
-		r, refused := w.close(one, caught(t, failed))
+		r, refused := x.close()
 		require.Nil(t, refused)
 		require.Equal(t, "failed", string(r.Status))
 		require.Equal(t, "Forbidden: the agent is suspended and takes no turns", *r.ErrorType+": "+*r.Error)
 		require.Nil(t, r.ThreadID)
 	}
-	require.Equal(t, "failed", w.record(one).Status)
+	require.Equal(t, "failed", x.record().Status)
 	require.Empty(t, w.updates())
 
 	w.change(`update agents set status = 'active'`)
-	_, failed = w.open(one, w.input())
+	_, failed = x.open()
 	require.Equal(t, "the execution is over", failed.Message, "a call that comes too late opens nothing")
 	require.Zero(t, w.count("threads"))
 }
 
 // What the engine believes is not what counts.
 func TestTheTurnHadSucceeded(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	one, o, failed := w.ran()
-	require.Nil(t, failed)
-	r, refused := w.close(one, &pkgschedule.Failure{Error: "Sandbox.Timedout", Cause: `{"errorMessage":"RequestId: 1 Error: Task timed out"}`})
+	x, o := w.ran()
+	x.fails(&pkgschedule.Failure{Error: "Sandbox.Timedout", Cause: `{"errorMessage":"RequestId: 1 Error: Task timed out"}`})
+	r, refused := x.close()
 	require.Nil(t, refused)
 	require.Equal(t, "succeeded", string(r.Status))
 	require.Nil(t, r.Error)
-	require.Equal(t, thread.Closed, w.thread(o.ThreadID).Status)
+	require.Equal(t, thread.Closed, w.thread(*o.ThreadID).Status)
 }
 
 // A turn that still runs when the execution is given up is over then, and says nothing more.
 func TestGivenUp(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		failure       pkgschedule.Failure
 		kind, message string
 	}{
 		"too long":      {pkgschedule.Failure{Error: "States.Timeout"}, "TurnNotOver", "the run took longer than a workflow waits"},
+		"silence":       {pkgschedule.Failure{Error: "States.HeartbeatTimeout"}, "TurnNotOver", "the run took longer than a workflow waits"},
 		"a crash":       {pkgschedule.Failure{Error: "Runtime.ExitError", Cause: `{"errorMessage":"RequestId: 1 Error: exit status 2 in /var/task"}`}, "InternalError", "internal error"},
-		"told by name":  {pkgschedule.Failure{Error: "TurnNotOver", Cause: `{"errorType":"TurnNotOver","errorMessage":"the turn took longer than a run may"}`}, "TurnNotOver", "the turn took longer than a run may"},
+		"told by name":  {pkgschedule.Failure{Error: "NotFound", Cause: `{"errorType":"NotFound","errorMessage":"turn not found"}`}, "NotFound", "turn not found"},
 		"without cause": {pkgschedule.Failure{Error: "TurnFailed", Cause: "?"}, "InternalError", "internal error"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			asking, answer := make(chan struct{}), make(chan struct{})
 			w.say = func(_ context.Context, _ model.Request, s model.Stream) (model.Response, error) {
@@ -129,28 +135,27 @@ func TestGivenUp(t *testing.T) {
 				<-answer
 				return says(s, "Too late."), nil
 			}
-			one := arn()
-			o := w.opened(one)
-			done := make(chan *messages.InvokeResponse_Error, 1)
-			go func() {
-				_, failed := w.run(o.TurnID)
-				done <- failed
-			}()
+			x, o := w.opened(w.schedule(nil))
+			token, failed := x.run()
+			require.Nil(t, failed)
 			<-asking
-			r, refused := w.close(one, &c.failure)
+			x.fails(&c.failure)
+			r, refused := x.close()
 			require.Nil(t, refused)
 			require.Equal(t, c.kind+": "+c.message, *r.ErrorType+": "+*r.Error)
 			close(answer)
-			require.Equal(t, &messages.InvokeResponse_Error{Type: "TurnFailed", Message: c.message}, <-done)
 			w.running.Wait()
-			require.Equal(t, []string{"user: Sum up the day."}, w.messages(w.thread(o.ThreadID)))
-			require.Equal(t, thread.Failed, w.thread(o.ThreadID).Status)
-			require.Equal(t, pkgturn.Failed, w.turn(o.TurnID).Status)
+			w.sweep(0)
+			require.Equal(t, &pkgschedule.Failure{Error: "TurnFailed", Cause: c.message}, w.answered(token).Failure, "if the engine still waits")
+			require.Equal(t, []string{"user: Sum up the day."}, w.messages(w.thread(*o.ThreadID)))
+			require.Equal(t, thread.Failed, w.thread(*o.ThreadID).Status)
+			require.Equal(t, pkgturn.Failed, w.turn(*o.TurnID).Status)
 		})
 	}
 }
 
 func TestThreadsThatStayAsTheyAre(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		say     func(context.Context, model.Request, model.Stream) (model.Response, error)
 		arrange func(w *world, threadID string)
@@ -164,44 +169,54 @@ func TestThreadsThatStayAsTheyAre(t *testing.T) {
 		"the agent waits, and the run fails": {refuse, func(w *world, _ string) { w.change(`update threads set status = 'waiting'`) }, thread.Failed},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			w.say = c.say
-			one, o, failed := w.ran()
-			c.arrange(w, o.ThreadID)
-			var f *pkgschedule.Failure
-			if failed != nil {
-				f = caught(t, failed)
-			}
-			_, refused := w.close(one, f)
+			x, o := w.ran()
+			c.arrange(w, *o.ThreadID)
+			_, refused := x.close()
 			require.Nil(t, refused)
-			require.Equal(t, c.want, w.thread(o.ThreadID).Status)
+			require.Equal(t, c.want, w.thread(*o.ThreadID).Status)
 		})
 	}
 }
 
 func TestCloseRefuses(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	other := w.p.DB.World(t, "globex")
-	one := arn()
-	o := w.opened(one)
+	s := w.schedule(nil)
+	x, o := w.opened(s)
+	with := func(changes object) object {
+		input := object{}
+		for name, value := range w.due(s).data {
+			input[name] = value
+		}
+		for name, value := range changes {
+			input[name] = value
+		}
+		return object{"executionArn": "arn:" + ident.New(), "input": input}
+	}
 	for name, c := range map[string]struct {
 		input         object
 		kind, message string
 	}{
-		"the turn goes on": {object{"tenantId": w.TenantID, "executionArn": one}, "ValidationError", "the turn is not over"},
-		"nothing opened":   {object{"tenantId": w.TenantID, "executionArn": arn()}, "ValidationError", "the execution has opened no thread"},
-		"no arn":           {object{"tenantId": w.TenantID}, "ValidationError", "executionArn must not be empty"},
-		"no tenant":        {object{"executionArn": one}, "ValidationError", "tenantId is not an id"},
-		"no such tenant":   {object{"tenantId": ident.New(), "executionArn": one}, "NotFound", "tenant not found"},
+		"the turn goes on": {x.state(), "ValidationError", "the turn is not over"},
+		"nothing opened":   {with(nil), "ValidationError", "the execution has opened no thread"},
+		"no arn":           {object{"input": x.data}, "ValidationError", "executionArn must not be empty"},
+		"no tenant":        {with(object{"tenantId": nil}), "ValidationError", "tenantId is not an id"},
+		"no such tenant":   {with(object{"tenantId": ident.New()}), "NotFound", "tenant not found"},
 	} {
 		_, failed := call[pkgschedule.Result](t.Context(), w, "close-auto-thread", c.input)
 		require.Equal(t, &messages.InvokeResponse_Error{Type: c.kind, Message: c.message}, failed, name)
 	}
 	require.Equal(t, 1, w.count("executions"))
-	// Another tenant's execution of the same ARN is another execution.
-	r, failed := call[pkgschedule.Result](t.Context(), w, "close-auto-thread", object{"tenantId": other.TenantID, "executionArn": one, "failure": object{"Error": "States.Timeout", "Cause": ""}})
+	// Another tenant's execution is another execution, whatever it names.
+	foreign := x.state()
+	foreign["input"] = object{"tenantId": other.TenantID, "scheduleId": s.ID, "occurrence": x.data["occurrence"], "failure": object{"Error": "States.Timeout", "Cause": ""}}
+	r, failed := call[pkgschedule.Result](t.Context(), w, "close-auto-thread", foreign)
 	require.Nil(t, failed)
 	require.Nil(t, r.ThreadID)
-	require.Equal(t, "running", w.record(one).Status)
-	require.Equal(t, pkgturn.Queued, w.turn(o.TurnID).Status)
+	require.Equal(t, "running", x.record().Status)
+	require.Equal(t, pkgturn.Queued, w.turn(*o.TurnID).Status)
 }

@@ -1,2 +1,2 @@
-// Package schedule answers the state machine of the scheduled flow.
+// Package schedule answers the API's fields of schedules and the state machine of the scheduled flow, and checks what the clock holds.
 package schedule

@@ -2,48 +2,54 @@ package schedule
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 
 	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/jackc/pgx/v5"
 
+	"github.com/agentplatform/agentplatform/pkg/callback"
+	"github.com/agentplatform/agentplatform/pkg/fault"
 	"github.com/agentplatform/agentplatform/pkg/handler"
-	"github.com/agentplatform/agentplatform/pkg/schedule"
+	"github.com/agentplatform/agentplatform/pkg/ident"
 	"github.com/agentplatform/agentplatform/pkg/turn"
 )
 
-// RunAutoTurn answers the state RunTurn: it has the turn dispatched, as any other one, and waits for its end. So there is one place that chooses
-// a turn's runtime, and the end of this function does no harm to the turn.
+// RunAutoTurn answers the state RunTurn, which waits with a task token: it writes down that the turn's end answers the token, and has the turn dispatched,
+// as any other one. So there is one place that chooses a turn's runtime, and no function runs while a turn does, or waits for a person.
 func RunAutoTurn(env *handler.Env) lambda.Handler {
-	db, dispatch := env.DB(), env.Invoke("dispatch-turn")
+	db, dispatch, answer, signal := env.DB(), env.Invoke("dispatch-turn"), env.Invoke("answer-callbacks"), env.Signal()
 	type input struct {
 		TenantID string `json:"tenantId"`
 		TurnID   string `json:"turnId"`
+		Token    string `json:"token"`
 	}
-	type answer struct {
-		TurnID string      `json:"turnId"`
-		Status turn.Status `json:"status"`
+	type registered struct {
+		CallbackID string `json:"callbackId"`
 	}
-	return handler.State(func(ctx context.Context, in input) (answer, error) {
-		q := db.In(in.TenantID)
-		t, err := turn.Get(ctx, q, in.TurnID)
+	return handler.State(func(ctx context.Context, in input) (registered, error) {
+		if !ident.Valid(in.TenantID) {
+			return registered{}, fault.Invalid("tenantId is not an id")
+		}
+		if in.TurnID == "" {
+			return registered{}, fault.Missing("turn")
+		}
+		var added callback.Added
+		err := db.InTenant(ctx, in.TenantID, func(tx pgx.Tx) (err error) {
+			added, err = callback.Add(ctx, tx, callback.Callback{TenantID: in.TenantID, Token: in.Token, TurnID: in.TurnID, Heartbeat: true})
+			return err
+		})
 		if err != nil {
-			return answer{}, err
+			return registered{}, err
 		}
-		if !t.Over() {
-			if err := dispatch(ctx, turn.Dispatch{TenantID: in.TenantID, TurnID: t.ID}); err != nil {
-				slog.WarnContext(ctx, "dispatch failed; the reaper tries again", "tenant_id", in.TenantID, "turn_id", t.ID, "error", err)
-			}
-			t, err = turn.Wait(ctx, q, t.ID)
+		signal("callback added")
+		if added.Due { // the engine has tried the state again, or the turn was dispatched by the reaper
+			err = answer(ctx, callback.Task{TenantID: in.TenantID, CallbackID: added.ID})
+		} else {
+			err = dispatch(ctx, turn.Dispatch{TenantID: in.TenantID, TurnID: in.TurnID})
 		}
-		switch {
-		case errors.Is(err, turn.ErrNotOver):
-			return answer{}, &handler.StateError{Name: schedule.TurnNotOver, Reason: "the turn took longer than a run may"}
-		case err != nil:
-			return answer{}, err
-		case t.Status != turn.Succeeded:
-			return answer{}, &handler.StateError{Name: schedule.TurnFailed, Reason: t.Reason()}
+		if err != nil {
+			slog.WarnContext(ctx, "the function was not started; a sweep does it", "tenant_id", in.TenantID, "turn_id", in.TurnID, "error", err)
 		}
-		return answer{t.ID, t.Status}, nil
+		return registered{added.ID}, nil
 	})
 }

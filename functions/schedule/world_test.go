@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-lambda-go/lambda/messages"
@@ -14,11 +15,11 @@ import (
 
 	"github.com/agentplatform/agentplatform/functions/schedule"
 	"github.com/agentplatform/agentplatform/functions/turn"
+	fnworkflow "github.com/agentplatform/agentplatform/functions/workflow"
 	"github.com/agentplatform/agentplatform/pkg/agentcore"
 	"github.com/agentplatform/agentplatform/pkg/guardrail"
 	"github.com/agentplatform/agentplatform/pkg/handler"
 	"github.com/agentplatform/agentplatform/pkg/handler/handlertest"
-	"github.com/agentplatform/agentplatform/pkg/ident"
 	"github.com/agentplatform/agentplatform/pkg/invoke"
 	"github.com/agentplatform/agentplatform/pkg/manifest"
 	"github.com/agentplatform/agentplatform/pkg/model"
@@ -30,6 +31,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/secret"
 	"github.com/agentplatform/agentplatform/pkg/thread"
 	pkgturn "github.com/agentplatform/agentplatform/pkg/turn"
+	"github.com/agentplatform/agentplatform/pkg/workflow"
 	"github.com/agentplatform/agentplatform/schema"
 )
 
@@ -43,41 +45,60 @@ type world struct {
 	t     testing.TB
 	p     *handlertest.Platform
 	super *pgx.Conn
+	tasks *tasks
 
-	say    func(ctx context.Context, r model.Request, s model.Stream) (model.Response, error) // what the model does; nil: it says "Done."
-	signal func(point string)
-	lost   bool // dispatches are
+	say     func(ctx context.Context, r model.Request, s model.Stream) (model.Response, error) // what the model does; nil: it says "Done."
+	signal  func(point string)
+	lost    func(function string) bool // an invocation of it is; nil: none
+	started []string                   // functions that nobody made here, in order
 
-	functions map[string]lambda.Handler
-	running   sync.WaitGroup
-	stop      context.CancelFunc
-	ctx       context.Context
+	functions   map[string]lambda.Handler
+	running     sync.WaitGroup
+	stop        context.CancelFunc
+	ctx         context.Context
+	mu          sync.Mutex
+	began       time.Time
+	occurrences int
 }
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	p := handlertest.New(t)
-	w := &world{World: p.DB.World(t, "acme"), t: t, p: p, super: p.DB.Superuser(t)}
+	w := &world{World: p.DB.World(t, "acme"), t: t, p: p, super: p.DB.Superuser(t), began: time.Now(), tasks: &tasks{answers: map[string]chan answer{}}}
 	rows, err := manifest.Parse(schema.Routes)
 	require.NoError(t, err)
 	ports := &handler.Ports{
 		DB: func() *postgres.DB { return p.DB.App }, Model: func() model.Model { return w }, Publish: func() publish.Publisher { return p },
 		Guardrail: func() guardrail.Guard { return nil }, Sandbox: func() sandbox.Sandbox { return nil }, ToolSecrets: func() secret.Store { return nil },
-		Invoke: func() invoke.Invoker { return w }, Runtimes: func() agentcore.Runtimes { return nil },
+		Invoke: func() invoke.Invoker { return w }, Call: func() invoke.Caller { return nil }, Runtimes: func() agentcore.Runtimes { return nil },
+		Workflow: func() workflow.Engine { return w.tasks },
 		Signal: func(point string) {
-			if w.signal != nil {
-				w.signal(point)
+			if signal, _ := w.orders(); signal != nil {
+				signal(point)
 			}
 		},
 	}
 	w.functions = handler.Build(rows, map[string]handler.Constructor{"open-auto-thread": schedule.OpenAutoThread, "run-auto-turn": schedule.RunAutoTurn,
-		"close-auto-thread": schedule.CloseAutoThread, "dispatch-turn": turn.DispatchTurn}, ports)
+		"next-auto-turn": schedule.NextAutoTurn, "close-auto-thread": schedule.CloseAutoThread, "dispatch-turn": turn.DispatchTurn, "answer-callbacks": fnworkflow.AnswerCallbacks}, ports)
 	w.ctx, w.stop = context.WithCancel(t.Context())
 	t.Cleanup(func() {
 		w.stop()
 		w.running.Wait()
 	})
 	return w
+}
+
+// on has these called from now on; functions may be running.
+func (w *world) on(signal func(point string), lost func(function string) bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.signal, w.lost = signal, lost
+}
+
+func (w *world) orders() (signal func(point string), lost func(function string) bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.signal, w.lost
 }
 
 // Converse implements model.Model.
@@ -89,17 +110,26 @@ func (w *world) Converse(ctx context.Context, r model.Request, s model.Stream) (
 }
 
 func says(s model.Stream, text string) model.Response {
-	s.Text(text)
+	if s != nil {
+		s.Text(text)
+	}
 	return model.Response{Blocks: []model.Block{{Text: text}}, StopReason: model.StopEndTurn, Usage: model.Usage{InputTokens: 10, OutputTokens: 5}}
 }
 
 // Invoke implements invoke.Invoker: the function runs beside its caller.
 func (w *world) Invoke(_ context.Context, function string, payload any) error {
-	if w.lost {
+	if _, lost := w.orders(); lost != nil && lost(function) {
 		return errors.New("the queue is down")
 	}
 	body, err := json.Marshal(payload)
-	w.running.Go(func() { _, _ = w.functions[function].Invoke(w.ctx, body) }) // as a function that fails later
+	called, made := w.functions[function]
+	if !made {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.started = append(w.started, function+" "+string(body))
+		return err
+	}
+	w.running.Go(func() { _, _ = called.Invoke(w.ctx, body) }) // as a function that fails later
 	return err
 }
 
@@ -118,24 +148,6 @@ func call[A any](ctx context.Context, w *world, name string, input any) (answer 
 	return answer, nil
 }
 
-// ended is run-auto-turn's answer.
-type ended struct{ TurnID, Status string }
-
-func (w *world) open(arn string, input any) (pkgschedule.Opened, *messages.InvokeResponse_Error) {
-	w.t.Helper()
-	return call[pkgschedule.Opened](w.t.Context(), w, "open-auto-thread", object{"executionArn": arn, "input": input})
-}
-
-func (w *world) run(turnID string) (ended, *messages.InvokeResponse_Error) {
-	w.t.Helper()
-	return call[ended](w.t.Context(), w, "run-auto-turn", object{"tenantId": w.TenantID, "turnId": turnID})
-}
-
-func (w *world) close(arn string, failure *pkgschedule.Failure) (pkgschedule.Result, *messages.InvokeResponse_Error) {
-	w.t.Helper()
-	return call[pkgschedule.Result](w.t.Context(), w, "close-auto-thread", object{"tenantId": w.TenantID, "executionArn": arn, "failure": failure})
-}
-
 // caught is a function's error as a state machine catches it.
 func caught(t testing.TB, f *messages.InvokeResponse_Error) *pkgschedule.Failure {
 	t.Helper()
@@ -145,21 +157,23 @@ func caught(t testing.TB, f *messages.InvokeResponse_Error) *pkgschedule.Failure
 	return &pkgschedule.Failure{Error: f.Type, Cause: string(cause)}
 }
 
-// opened opens an execution of the world's agent.
-func (w *world) opened(arn string) pkgschedule.Opened {
+// schedule is one of the world's agent, changed by these fields.
+func (w *world) schedule(fields object) pkgschedule.Schedule {
 	w.t.Helper()
-	o, failed := w.open(arn, w.input())
-	require.Nil(w.t, failed)
-	return o
-}
-
-func (w *world) input() object {
-	return object{"tenantId": w.TenantID, "agentId": w.AgentID, "prompt": "Sum up the day."}
-}
-
-// arn is the ARN of a new execution.
-func arn() string {
-	return "arn:aws:states:eu-west-1:123456789012:execution:agentplatform-test-auto-thread:" + ident.New()
+	said := object{"name": "Daily", "agentId": w.AgentID, "prompt": "Sum up the day.", "expression": "rate(1 minute)"}
+	for name, value := range fields {
+		said[name] = value
+	}
+	body, err := json.Marshal(said)
+	require.NoError(w.t, err)
+	var f pkgschedule.Fields
+	require.NoError(w.t, json.Unmarshal(body, &f))
+	var s pkgschedule.Schedule
+	require.NoError(w.t, w.p.DB.App.InTenant(w.t.Context(), w.TenantID, func(tx pgx.Tx) (err error) {
+		s, err = pkgschedule.Create(w.t.Context(), tx, w.TenantID, w.UserID, f)
+		return err
+	}))
+	return s
 }
 
 func (w *world) thread(id string) thread.Thread {
@@ -195,23 +209,6 @@ func (w *world) send(threadID, body string, onBusy pkgturn.OnBusy) pkgturn.Asked
 		return err
 	}))
 	return asked
-}
-
-// record is a row of executions.
-type record struct {
-	Workflow, Status   string
-	TurnID             *string
-	ErrorType, Error   *string
-	Started, Finished  bool
-	FinishedAfterStart bool
-}
-
-func (w *world) record(arn string) (r record) {
-	w.t.Helper()
-	require.NoError(w.t, w.super.QueryRow(w.t.Context(), `select workflow, status, turn_id, error_type, error, started_at is not null, finished_at is not null,
-		coalesce(finished_at >= started_at, false) from executions where arn = $1 and tenant_id = $2`, arn, w.TenantID).
-		Scan(&r.Workflow, &r.Status, &r.TurnID, &r.ErrorType, &r.Error, &r.Started, &r.Finished, &r.FinishedAfterStart))
-	return r
 }
 
 // count counts the rows of all tenants.

@@ -17,7 +17,7 @@ func ApproveToolCall(env *handler.Env) lambda.Handler {
 		TurnID     string `json:"turnId"`
 		ToolCallID string `json:"toolCallId"`
 	}
-	p := person{env.DB(), env.Publish(), env.Invoke("dispatch-turn"), env.Signal()}
+	p := person{db: env.DB(), to: env.Publish(), dispatch: env.Invoke("dispatch-turn"), signal: env.Signal()}
 	return handler.Resolver(decision(p, func(ctx context.Context, tx pgx.Tx, caller tenant.Caller, a args) (turn.Decided, error) {
 		return turn.Decide(ctx, tx, caller.TenantID, turn.Decision{TurnID: a.TurnID, ToolCallID: a.ToolCallID, Approve: true, UserID: caller.UserID})
 	}))

@@ -18,7 +18,7 @@ func DenyToolCall(env *handler.Env) lambda.Handler {
 		ToolCallID string  `json:"toolCallId"`
 		Reason     *string `json:"reason"`
 	}
-	p := person{env.DB(), env.Publish(), env.Invoke("dispatch-turn"), env.Signal()}
+	p := person{db: env.DB(), to: env.Publish(), dispatch: env.Invoke("dispatch-turn"), signal: env.Signal()}
 	return handler.Resolver(decision(p, func(ctx context.Context, tx pgx.Tx, caller tenant.Caller, a args) (turn.Decided, error) {
 		return turn.Decide(ctx, tx, caller.TenantID, turn.Decision{TurnID: a.TurnID, ToolCallID: a.ToolCallID, Reason: a.Reason, UserID: caller.UserID})
 	}))

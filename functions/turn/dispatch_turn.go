@@ -5,6 +5,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/agentplatform/agentplatform/pkg/callback"
 	"github.com/agentplatform/agentplatform/pkg/evaluator"
 	"github.com/agentplatform/agentplatform/pkg/guardrail"
 	"github.com/agentplatform/agentplatform/pkg/handler"
@@ -22,10 +23,14 @@ func DispatchTurn(env *handler.Env) lambda.Handler {
 	runner.Servers = toolserver.New(db, env.ToolSecrets(), outside)
 	runner.Guard = guardrail.Checker{Bedrock: env.Guardrail()}
 	runner.Evaluate = func(ctx context.Context, t evaluator.Task) error { return evaluate(ctx, t) }
+	runner.Tools = runner.Tools.With([]tool.Tool{tool.StartRoutine(env.Call("start-run"))})
 	if env.MailFrom() != "" {
 		runner.Tools = runner.Tools.With([]tool.Tool{tool.SendEmail(db, env.Call("send-mail"))})
 	}
-	summarize := env.Invoke("summarize-thread")
+	answer, summarize := env.Invoke("answer-callbacks"), env.Invoke("summarize-thread")
+	runner.Answer = func(ctx context.Context, tenantID, callbackID string) error {
+		return answer(ctx, callback.Task{TenantID: tenantID, CallbackID: callbackID})
+	}
 	runner.Summarize = func(ctx context.Context, t turn.SummaryTask) error { return summarize(ctx, t) }
 	runner.Signal = env.Signal()
 	dispatcher := &turn.Dispatcher{Runner: runner, Runtimes: env.Runtimes()}

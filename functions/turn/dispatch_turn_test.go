@@ -69,7 +69,7 @@ func (s *site) dispatch(turnID string) error {
 	require.True(s.t, ok)
 	ports := &handler.Ports{DB: func() *postgres.DB { return s.db.App }, Model: func() model.Model { return s }, Publish: func() publish.Publisher { return s },
 		Guardrail: func() guardrail.Guard { return nil }, Sandbox: func() sandbox.Sandbox { return nil }, ToolSecrets: func() secret.Store { return nil },
-		Invoke: func() invoke.Invoker { return s }, Runtimes: func() agentcore.Runtimes { return s.runtimes }}
+		Invoke: func() invoke.Invoker { return s }, Call: func() invoke.Caller { return nil }, Runtimes: func() agentcore.Runtimes { return s.runtimes }}
 	payload, err := json.Marshal(turn.Dispatch{TenantID: s.TenantID, TurnID: turnID})
 	require.NoError(s.t, err)
 	_, err = functions.DispatchTurn(handler.NewEnv(row, ports)).Invoke(s.t.Context(), payload)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/agentplatform/agentplatform/pkg/callback"
 	"github.com/agentplatform/agentplatform/pkg/notify"
 	"github.com/agentplatform/agentplatform/pkg/postgres"
 	"github.com/agentplatform/agentplatform/pkg/publish"
@@ -18,6 +19,7 @@ type person struct {
 	db       *postgres.DB
 	to       publish.Publisher
 	dispatch func(ctx context.Context, payload any) error
+	answer   func(ctx context.Context, payload any) error // whoever waits for a turn that ends here; nil: none of these decisions ends one
 	signal   func(point string)
 }
 
@@ -43,6 +45,11 @@ func (p person) decides(ctx context.Context, tenantID string, decide func(tx pgx
 		return turn.Turn{}, err
 	}
 	p.signal("person decided")
+	if d.Callback != "" && p.answer != nil {
+		if err := p.answer(ctx, callback.Task{TenantID: tenantID, CallbackID: d.Callback}); err != nil {
+			slog.WarnContext(ctx, "the workflow that waits for the turn is told later", "tenant_id", tenantID, "turn_id", d.Turn.ID, "error", err)
+		}
+	}
 	if d.Due == "" {
 		notify.Deliver(ctx, p.db, p.to, tenantID, d.Notices...)
 		return d.Turn, nil

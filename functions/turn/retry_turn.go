@@ -16,7 +16,7 @@ func RetryTurn(env *handler.Env) lambda.Handler {
 	type args struct {
 		ID string `json:"id"`
 	}
-	p := person{env.DB(), env.Publish(), env.Invoke("dispatch-turn"), env.Signal()}
+	p := person{db: env.DB(), to: env.Publish(), dispatch: env.Invoke("dispatch-turn"), signal: env.Signal()}
 	return handler.Resolver(decision(p, func(ctx context.Context, tx pgx.Tx, caller tenant.Caller, a args) (turn.Decided, error) {
 		return turn.Retry(ctx, tx, caller.TenantID, a.ID)
 	}))

@@ -14,7 +14,8 @@ import (
 
 // InvokeWebhook answers POST /webhooks/{webhookId}, in this order: token, disabled, rate limit, body, Idempotency-Key, target.
 func InvokeWebhook(env *handler.Env) lambda.Handler {
-	db, dispatch, signal := env.DB(), env.Invoke("dispatch-turn"), env.Signal()
+	db := env.DB()
+	starts := starter{db, env.Invoke("dispatch-turn"), env.Call("start-run"), env.Signal()}
 	var window webhook.Window // of this instance
 	return handler.REST(func(ctx context.Context, r *handler.Request) (handler.Reply, error) {
 		door, err := webhook.Enter(ctx, db, r.Params["webhookId"], r.Bearer())
@@ -34,7 +35,7 @@ func InvokeWebhook(env *handler.Env) lambda.Handler {
 		if err := webhook.CheckKey(key); err != nil {
 			return handler.Reply{}, err
 		}
-		started, err := start(ctx, db, dispatch, signal, door.TenantID, webhook.Invocation{WebhookID: door.WebhookID, Key: key, Payload: said})
+		started, err := starts.start(ctx, door.TenantID, webhook.Invocation{WebhookID: door.WebhookID, Key: key, Payload: said})
 		if fault.IsMissing(err) { // deleted meanwhile
 			err = webhook.ErrToken
 		}

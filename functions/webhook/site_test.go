@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	routines "github.com/agentplatform/agentplatform/functions/routine"
 	functions "github.com/agentplatform/agentplatform/functions/webhook"
 	"github.com/agentplatform/agentplatform/pkg/handler"
 	"github.com/agentplatform/agentplatform/pkg/handler/handlertest"
@@ -44,6 +45,7 @@ var table = map[string]handler.Constructor{
 	"invoke-webhook":     functions.InvokeWebhook,
 	"poll-webhook-run":   functions.PollWebhookRun,
 	"sweep-webhook-keys": functions.SweepWebhookKeys,
+	"start-run":          routines.StartRun,
 }
 
 // site is a tenant, with its admin as the caller, and one instance of each function.
@@ -207,20 +209,35 @@ func with(name string, constructor handler.Constructor) map[string]handler.Const
 }
 
 // lossy is InvokeWebhook with a queue that takes nothing.
-func lossy(t testing.TB) handler.Constructor {
+func lossy(t testing.TB) handler.Constructor { return reaching(t, down{}) }
+
+// reaching is an invoke-webhook that calls those functions, and reaches no queue.
+func reaching(t testing.TB, called invoke.Caller) handler.Constructor {
 	t.Helper()
 	rows, err := manifest.Parse(schema.Routes)
 	require.NoError(t, err)
 	row, ok := rows.Row("invoke-webhook")
 	require.True(t, ok)
 	return func(env *handler.Env) lambda.Handler {
-		return functions.InvokeWebhook(handler.NewEnv(row, &handler.Ports{DB: env.DB, Invoke: func() invoke.Invoker { return down{} }}))
+		return functions.InvokeWebhook(handler.NewEnv(row, &handler.Ports{DB: env.DB, Invoke: func() invoke.Invoker { return down{} }, Call: func() invoke.Caller { return called }}))
 	}
 }
 
 type down struct{}
 
 func (down) Invoke(context.Context, string, any) error { return errors.New("the queue is down") }
+
+func (down) Call(context.Context, string, []byte) ([]byte, error) {
+	return nil, errors.New("the functions are down")
+}
+
+// stuck are functions that do not answer.
+type stuck struct{}
+
+func (stuck) Call(ctx context.Context, _ string, _ []byte) ([]byte, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
 
 // sweep runs what the clock runs.
 func (s *site) sweep() error {

@@ -16,7 +16,8 @@ const sample = `{"message":"This is a test of the webhook.","context":{"test":tr
 // TestWebhook answers POST /api/webhooks/{webhookId}/test: a call by hand, with the given body or a sample, also of a disabled webhook and
 // beside the rate limit. Its run is marked as a test.
 func TestWebhook(env *handler.Env) lambda.Handler {
-	db, dispatch, signal := env.DB(), env.Invoke("dispatch-turn"), env.Signal()
+	db := env.DB()
+	starts := starter{db, env.Invoke("dispatch-turn"), env.Call("start-run"), env.Signal()}
 	return handler.REST(func(ctx context.Context, r *handler.Request) (handler.Reply, error) {
 		caller, err := tenant.OwnerOrAdmin(ctx)
 		if err != nil {
@@ -30,6 +31,6 @@ func TestWebhook(env *handler.Env) lambda.Handler {
 		if err != nil {
 			return handler.Reply{}, err
 		}
-		return start(ctx, db, dispatch, signal, caller.TenantID, webhook.Invocation{WebhookID: w.ID, Payload: said, Test: true})
+		return starts.start(ctx, caller.TenantID, webhook.Invocation{WebhookID: w.ID, Payload: said, Test: true})
 	})
 }

@@ -68,7 +68,7 @@ func TestUpdateWebhookRefuses(t *testing.T) {
 		`{"rate_limit":"10"}`:                     "rate_limit must not be a JSON string",
 		`{"agent_id":null}`:                       "agent_id is required",
 		`{"agent_id":"` + globex.AgentID + `"}`:   "agent_id names no agent of the tenant",
-		`{"target_type":"routine"}`:               "target_type routine is not available",
+		`{"target_type":"routine"}`:               "routine_id is required for target_type routine",
 		`{"routine_id":"` + never() + `"}`:        "routine_id is for target_type routine",
 		`{"prompt":"{{x}}"}`:                      "prompt holds {{x}}",
 		`{"config":[]}`:                           "config must not be a JSON array",

@@ -39,7 +39,7 @@ func TestPollWebhookRun(t *testing.T) {
 	run := s.accepted(w, `{"message":"Hello","secret":"swordfish"}`)
 	answer := s.poll(w.ID, run.RunID, w.Token)
 	got := read[fields](t, 200, answer)
-	require.Equal(t, fields{"run_id": run.RunID, "webhook_id": w.ID, "status": "started", "test": false, "thread_id": "AUTO-1", "agent_id": s.AgentID, "error": nil,
+	require.Equal(t, fields{"run_id": run.RunID, "webhook_id": w.ID, "status": "started", "test": false, "thread_id": "AUTO-1", "agent_id": s.AgentID, "routine_id": nil, "error": nil,
 		"input_tokens": 0.0, "output_tokens": 0.0, "cost_usd": nil, "created_at": run.CreatedAt.String(), "started_at": nil, "finished_at": nil}, got)
 
 	s.run(run.RunID, func(r model.Request) (model.Response, error) {

@@ -43,12 +43,14 @@ locals {
     "audit.anchor.lateness" = { function = "watch-ledger", unit = "Seconds" }
   }
 
-  # Limits of pkg/audit/ledger's own watch; it writes an Error line beyond them, these alarms also say when it is over.
+  # Limits of pkg/audit/ledger's own watch; it writes an Error line beyond them, these alarms also say when it is over. And what the check of tenants'
+  # schedules had to mend: once is what a crash between two services leaves.
   limits = {
     drain-lag      = { figure = "audit.pending.age", above = 180, periods = 3, what = "Audit events wait for more than 3 minutes to be chained: see drain-outbox." }
     quarantine     = { figure = "audit.quarantined", above = 0, periods = 1, what = "Audit events are in quarantine: their MAC or form was wrong. Somebody may have written into the outbox." }
     beacon-late    = { figure = "audit.beacon.age", above = 180, periods = 3, what = "No beacon in the audit bucket tells of events that are minutes old: see drain-outbox." }
     cadence-missed = { figure = "audit.anchor.lateness", above = var.anchor_interval_minutes * 60, periods = 2, what = "An anchor of the audit log is more than a cadence late: see publish-anchor." }
+    schedule-drift = { figure = "schedule.drift", above = 0, periods = 2, seconds = 300, what = "Tenants' schedules in EventBridge Scheduler are not those of the database, twice in a row: see reconcile-schedules." }
     witness-failed = { figure = "audit.witness.failed", above = 0, periods = 3, what = "Anchors go out without their witness's signature." }
   }
 }
@@ -163,7 +165,7 @@ resource "aws_cloudwatch_metric_alarm" "figure" {
   namespace           = local.namespace
   metric_name         = each.value.figure
   statistic           = "Maximum"
-  period              = 60
+  period              = try(each.value.seconds, 60)
   comparison_operator = "GreaterThanThreshold"
   threshold           = each.value.above
   evaluation_periods  = each.value.periods
@@ -216,6 +218,62 @@ resource "aws_cloudwatch_metric_alarm" "dead_letters" {
   treat_missing_data  = "notBreaching"
   alarm_actions       = local.to
   ok_actions          = local.to
+}
+
+# Occurrences of tenants' schedules that could not be handed over to Step Functions.
+resource "aws_cloudwatch_metric_alarm" "schedule_dead_letters" {
+  alarm_name          = "${local.prefix}-schedule-dead-letters"
+  alarm_description   = "Occurrences of tenants' schedules could not be started for an hour. The queue has them, each with its error."
+  namespace           = "AWS/SQS"
+  metric_name         = "ApproximateNumberOfMessagesVisible"
+  dimensions          = { QueueName = aws_sqs_queue.schedule_dead_letters.name }
+  statistic           = "Maximum"
+  period              = 60
+  comparison_operator = "GreaterThanThreshold"
+  threshold           = 0
+  evaluation_periods  = 1
+  treat_missing_data  = "notBreaching"
+  alarm_actions       = local.to
+  ok_actions          = local.to
+}
+
+# Runs of the platform's own state machines. One that fails has nearly always a turn that did; of many it is the machine or what it calls. How tenants' own
+# end is theirs to see.
+resource "aws_cloudwatch_metric_alarm" "executions" {
+  for_each = local.machines
+
+  alarm_name          = "${local.prefix}-executions-${each.key}"
+  alarm_description   = "More than 10 % of the executions of ${each.key} failed or timed out for 15 minutes. The state machine's log says in which state."
+  comparison_operator = "GreaterThanThreshold"
+  threshold           = 10
+  evaluation_periods  = 3
+  treat_missing_data  = "notBreaching"
+  alarm_actions       = local.to
+  ok_actions          = local.to
+
+  metric_query {
+    id          = "share"
+    expression  = "IF(FILL(failed, 0) + FILL(late, 0) >= 3, 100 * (FILL(failed, 0) + FILL(late, 0)) / (FILL(failed, 0) + FILL(late, 0) + FILL(succeeded, 0)), 0)"
+    label       = "% failed"
+    return_data = true
+  }
+  dynamic "metric_query" {
+    for_each = local.endings
+    content {
+      id = metric_query.key
+      metric {
+        namespace   = "AWS/States"
+        metric_name = metric_query.value
+        dimensions  = { StateMachineArn = aws_sfn_state_machine.platform[each.key].arn }
+        period      = 300
+        stat        = "Sum"
+      }
+    }
+  }
+}
+
+locals {
+  endings = { succeeded = "ExecutionsSucceeded", failed = "ExecutionsFailed", late = "ExecutionsTimedOut" }
 }
 
 # Each gateway's share of requests that failed by our fault. A single failure among few requests is what the Error lines tell of.

@@ -22,7 +22,10 @@ locals {
     { title = "Audit log: how late (s)", metrics = [for name, figure in local.figures : [local.namespace, name, { stat = "Maximum" }] if figure.unit == "Seconds"] },
     { title = "Audit log: events", metrics = [for name, figure in local.figures : [local.namespace, name, { stat = "Maximum" }] if figure.unit == "Count"] },
     { title = "Error lines", metrics = [for name in ["error.lines", "audit.alarms"] : [local.namespace, name, { stat = "Sum" }]] },
-    { title = "Dead letters", metrics = [["AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", aws_sqs_queue.dead_letters.name, { stat = "Maximum" }]] },
+    { title = "Executions of the platform's state machines", metrics = flatten([for machine in aws_sfn_state_machine.platform : [for metric in values(local.endings) : [["AWS/States", metric, "StateMachineArn", machine.arn, { stat = "Sum" }]]]]) },
+    { title = "Runs of routines", metrics = [for metric in values(local.endings) : [{ expression = "SUM(SEARCH('{AWS/States,StateMachineArn} MetricName=\"${metric}\" ${replace(local.prefix, "-", " ")} ${local.routines}', 'Sum'))", label = metric }]] },
+    { title = "Schedules: found to differ, and missed", metrics = [for name in ["schedule.drift", "schedule.late"] : [local.namespace, name, { stat = "Maximum" }]] },
+    { title = "Dead letters", metrics = [for queue in [aws_sqs_queue.dead_letters, aws_sqs_queue.schedule_dead_letters] : ["AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", queue.name, { stat = "Maximum" }]] },
   ]
 }
 
@@ -40,7 +43,7 @@ resource "aws_cloudwatch_dashboard" "platform" {
 }
 
 locals {
-  singles = [aws_cloudwatch_metric_alarm.audit_alarm, aws_cloudwatch_metric_alarm.error_lines, aws_cloudwatch_metric_alarm.dead_letters, aws_cloudwatch_metric_alarm.scheduler, aws_cloudwatch_metric_alarm.turns_failed]
+  singles = [aws_cloudwatch_metric_alarm.audit_alarm, aws_cloudwatch_metric_alarm.error_lines, aws_cloudwatch_metric_alarm.dead_letters, aws_cloudwatch_metric_alarm.schedule_dead_letters, aws_cloudwatch_metric_alarm.scheduler, aws_cloudwatch_metric_alarm.turns_failed]
   many = concat(values(aws_cloudwatch_metric_alarm.group), values(aws_cloudwatch_metric_alarm.heartbeat), values(aws_cloudwatch_metric_alarm.figure),
-  values(aws_cloudwatch_metric_alarm.gateway))
+  values(aws_cloudwatch_metric_alarm.gateway), values(aws_cloudwatch_metric_alarm.executions))
 }

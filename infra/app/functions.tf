@@ -81,13 +81,19 @@ resource "aws_sqs_queue_policy" "dead_letters" {
   queue_url = aws_sqs_queue.dead_letters.id
   policy = jsonencode({
     Version = "2012-10-17"
-    Statement = [{
+    Statement = concat([{
       Sid       = "TLS"
       Effect    = "Deny"
       Principal = "*"
       Action    = "sqs:*"
       Resource  = aws_sqs_queue.dead_letters.arn
       Condition = { Bool = { "aws:SecureTransport" = "false" } }
-    }]
+      }], [for rule in aws_cloudwatch_event_rule.states : {
+      Effect    = "Allow"
+      Principal = { Service = "events.amazonaws.com" }
+      Action    = "sqs:SendMessage"
+      Resource  = aws_sqs_queue.dead_letters.arn
+      Condition = { ArnEquals = { "aws:SourceArn" = rule.arn } }
+    }])
   })
 }

@@ -19,7 +19,7 @@ locals {
     memory   = row.memory
     reserved = try(row.reserved, -1) # Lambda's word for none
     batch    = try(row.batch, false)
-    async    = anytrue([for on in row.on : on == "invoke" || startswith(on, "schedule ")]) # nobody waits for its answer
+    async    = anytrue([for on in row.on : on == "invoke" || startswith(on, "schedule ") || startswith(on, "event ")]) # nobody waits for its answer
     zip      = "${local.dist}/${row.name}.zip"
     arn      = "${local.arn}:lambda:${local.here}:function:${local.prefix}-${row.name}" # known before the function is there
   } }
@@ -34,6 +34,9 @@ locals {
 
   tasks = merge([for name, row in local.rows : { for on in row.on : name => trimprefix(on, "state ") if startswith(on, "state ") }]...)
 
+  # Who is told how runs of tenants' state machines end.
+  told = toset([for name, row in local.rows : name if contains(row.on, "event states")])
+
   resolving = toset(values(local.fields))
   routed    = toset(values(local.routes))
 
@@ -43,8 +46,8 @@ locals {
   no_zip         = [for name, row in local.rows : name if !fileexists(row.zip)]
   no_row         = [for zip in fileset(local.dist, "*.zip") : zip if !contains(keys(local.rows), trimsuffix(zip, ".zip"))]
   unknown_needs  = distinct([for need in flatten(values(local.needs)) : need if !contains(keys(local.grants), need)])
-  unknown_kinds  = distinct([for on in flatten([for row in local.rows : row.on]) : on if !contains(["graphql", "http", "schedule", "invoke", "call", "trigger", "state", "deploy"], split(" ", on)[0])])
-  no_machine     = [for name, machine in local.tasks : "${machine} (${name})" if !contains(keys(local.machines), machine)]
+  unknown_kinds  = distinct([for on in flatten([for row in local.rows : row.on]) : on if !contains(["graphql", "http", "schedule", "invoke", "call", "trigger", "state", "event", "deploy"], split(" ", on)[0]) || startswith(on, "event ") && on != "event states"])
+  no_machine     = [for name, machine in local.tasks : "${machine} (${name})" if !contains(concat(keys(local.machines), [local.routines]), machine)]
   unknown_auths  = [for name, row in local.rows : name if !contains(["user", "operator", "internal", "api-secret", "webhook-token"], row.auth)]
   unpinned_image = var.agent_runtime && var.runtime_image_tag == null
 }
@@ -65,11 +68,11 @@ resource "terraform_data" "ready" {
     }
     precondition {
       condition     = length(local.unknown_kinds) == 0
-      error_message = "schema/routes.json has triggers that this tier does not make: ${join(", ", local.unknown_kinds)}. It knows graphql, http, schedule, invoke, call, trigger, state and deploy."
+      error_message = "schema/routes.json has triggers that this tier does not make: ${join(", ", local.unknown_kinds)}. It knows graphql, http, schedule, invoke, call, trigger, state, event states and deploy."
     }
     precondition {
       condition     = length(local.no_machine) == 0
-      error_message = "schema/routes.json has tasks of state machines that are not there: ${join(", ", local.no_machine)}. The machine auto-thread is schema/workflow/auto_thread.asl.json."
+      error_message = "schema/routes.json has tasks of state machines that are not there: ${join(", ", local.no_machine)}. The machine auto-thread is schema/workflow/auto_thread.asl.json; routine are those of tenants' routines."
     }
     precondition {
       condition     = length(local.unknown_auths) == 0

@@ -88,6 +88,57 @@ locals {
       ]])
     }
 
+    # Tenants' schedules, all of one group, and what they start when they are due. The service knows no narrower resource for a list.
+    "clock" = {
+      env = { SCHEDULE_GROUP = local.schedules_group, SCHEDULE_TARGET_ARN = local.schedules_target, SCHEDULE_ROLE_ARN = local.role_arn[local.schedules_role], SCHEDULE_DEAD_LETTERS_ARN = local.queue_arn }
+      allow = [
+        {
+          Effect   = "Allow"
+          Action   = ["scheduler:CreateSchedule", "scheduler:UpdateSchedule", "scheduler:GetSchedule", "scheduler:DeleteSchedule"]
+          Resource = ["${local.arn}:scheduler:${local.here}:schedule/${local.schedules_group}/*"]
+        },
+        { Effect = "Allow", Action = ["scheduler:ListSchedules"], Resource = ["*"] },
+        {
+          Effect    = "Allow"
+          Action    = ["iam:PassRole"]
+          Resource  = [local.role_arn[local.schedules_role]]
+          Condition = { StringEquals = { "iam:PassedToService" = "scheduler.amazonaws.com" } }
+        },
+      ]
+    }
+
+    # State machines of tenants' routines. They run as the one role, whoever makes them; a definition that is only looked at has no name yet.
+    "workflow:machines" = {
+      env = merge(local.engine, { WORKFLOW_LOG_GROUP_ARN = "${local.arn}:logs:${local.here}:log-group:${local.routines_log}" })
+      allow = [
+        { Effect = "Allow", Action = ["states:CreateStateMachine", "states:DescribeStateMachine", "states:DeleteStateMachine"], Resource = ["${local.routines_machines}*"] },
+        { Effect = "Allow", Action = ["states:ValidateStateMachineDefinition"], Resource = ["*"] },
+        {
+          Effect    = "Allow"
+          Action    = ["iam:PassRole"]
+          Resource  = [local.role_arn[local.routines_role]]
+          Condition = { StringEquals = { "iam:PassedToService" = "states.amazonaws.com" } }
+        },
+      ]
+    }
+    # Of those, and of the platform's own.
+    "workflow:runs" = {
+      env = local.engine
+      allow = flatten([for machines in [concat(["${local.routines_machines}*"], [for name in keys(local.machines) : "${local.arn}:states:${local.here}:stateMachine:${local.prefix}-${name}"])] : [
+        { Effect = "Allow", Action = ["states:StartExecution"], Resource = machines },
+        {
+          Effect   = "Allow"
+          Action   = ["states:DescribeExecution", "states:GetExecutionHistory", "states:StopExecution"]
+          Resource = [for machine in machines : "${replace(machine, ":stateMachine:", ":execution:")}:*"]
+        },
+      ]])
+    }
+    # A token says which task it is of; the service takes nothing narrower.
+    "workflow:tasks" = {
+      env   = local.engine
+      allow = [{ Effect = "Allow", Action = ["states:SendTaskSuccess", "states:SendTaskFailure", "states:SendTaskHeartbeat"], Resource = ["*"] }]
+    }
+
     # The internet, by the network's own way there. The function itself refuses what is not on it (pkg/egress).
     "egress" = {
       env   = {}
@@ -228,6 +279,9 @@ locals {
   telemetry = merge({ METRICS_NAMESPACE = local.namespace }, var.log_error_texts ? { LOG_ERROR_TEXTS = "true" } : {})
 
   # ---- What several needs are made of
+
+  # Where the state machines are: their account by the role that tenants' run as, and how their names begin.
+  engine = { WORKFLOW_ROLE_ARN = local.role_arn[local.routines_role], FUNCTION_PREFIX = "${local.prefix}-" }
 
   call_fields = [{ Effect = "Allow", Action = ["lambda:InvokeFunction"], Resource = [for name in local.resolving : local.rows[name].arn] }]
 

@@ -75,6 +75,11 @@ output "dead_letters_url" {
   value       = aws_sqs_queue.dead_letters.url
 }
 
+output "schedule_dead_letters_url" {
+  description = "The queue of occurrences of tenants' schedules that could not be started."
+  value       = aws_sqs_queue.schedule_dead_letters.url
+}
+
 output "dashboard_url" {
   description = "The deployment's dashboard in CloudWatch."
   value       = "https://${var.region}.console.aws.amazon.com/cloudwatch/home?region=${var.region}#dashboards/dashboard/${local.prefix}"

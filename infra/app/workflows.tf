@@ -4,9 +4,9 @@ locals {
   machines = { for file in fileset("${local.root}/schema/workflow", "*.asl.json") : replace(trimsuffix(file, ".asl.json"), "_", "-") => {
     tasks = [for name, machine in local.tasks : name if machine == replace(trimsuffix(file, ".asl.json"), "_", "-")]
     # What stands behind each "${" begins with a function's name and "}".
-    definition = join("", [for i, piece in split("$${", file("${local.root}/schema/workflow/${file}")) : i == 0 ? piece :
+    definition = replace(join("", [for i, piece in split("$${", file("${local.root}/schema/workflow/${file}")) : i == 0 ? piece :
       "${try(local.rows[split("}", piece)[0]].arn, "no function ${split("}", piece)[0]}")}${substr(piece, length(split("}", piece)[0]) + 1, -1)}"
-    ])
+    ]), "\"arn:aws:states:::", "\"${local.arn}:states:::") # the services that a state machine calls have no region, but a partition
   } }
 }
 
@@ -54,16 +54,22 @@ resource "aws_iam_role_policy" "workflow" {
   role = aws_iam_role.workflow[each.key].name
   policy = jsonencode({
     Version = "2012-10-17"
-    Statement = [
-      { Effect = "Allow", Action = ["lambda:InvokeFunction"], Resource = [for name in each.value.tasks : local.rows[name].arn] },
-      # The services allow no narrower resource for tracing and for the delivery of logs.
-      { Effect = "Allow", Action = ["xray:PutTraceSegments", "xray:PutTelemetryRecords", "xray:GetSamplingRules", "xray:GetSamplingTargets"], Resource = ["*"] },
-      {
-        Effect = "Allow"
-        Action = ["logs:CreateLogDelivery", "logs:GetLogDelivery", "logs:UpdateLogDelivery", "logs:DeleteLogDelivery", "logs:ListLogDeliveries", "logs:PutResourcePolicy",
-        "logs:DescribeResourcePolicies", "logs:DescribeLogGroups"]
-        Resource = ["*"]
-      },
-    ]
+    Statement = concat(
+      [{ Effect = "Allow", Action = ["lambda:InvokeFunction"], Resource = [for name in each.value.tasks : local.rows[name].arn] }],
+      local.observed,
+    )
   })
+}
+
+locals {
+  # What every state machine takes to be traced and logged. The services allow no narrower resource.
+  observed = [
+    { Effect = "Allow", Action = ["xray:PutTraceSegments", "xray:PutTelemetryRecords", "xray:GetSamplingRules", "xray:GetSamplingTargets"], Resource = ["*"] },
+    {
+      Effect = "Allow"
+      Action = ["logs:CreateLogDelivery", "logs:GetLogDelivery", "logs:UpdateLogDelivery", "logs:DeleteLogDelivery", "logs:ListLogDeliveries", "logs:PutResourcePolicy",
+      "logs:DescribeResourcePolicies", "logs:DescribeLogGroups"]
+      Resource = ["*"]
+    },
+  ]
 }

@@ -4,7 +4,8 @@
 locals {
   ours = { StringEquals = { "aws:PrincipalAccount" = var.account_id } }
 
-  # What each endpoint may touch. A service without a line here is bound to this account's principals only.
+  # What each endpoint may touch. A service without a line here is bound to this account's principals only: of states, a task's
+  # answer names nothing but its token.
   endpoint_resources = {
     bedrock-runtime = [
       "arn:${local.partition}:bedrock:*::foundation-model/*", # an inference profile calls models in several regions
@@ -16,7 +17,6 @@ locals {
     lambda         = ["${local.arn.lambda}:function:${local.function_prefix}*"]
     secretsmanager = ["${local.arn.secretsmanager}:secret:${local.prefix}/*"]
     ssm            = ["${local.arn.ssm}:parameter/${local.prefix}/*"]
-    states         = ["${local.arn.states}:stateMachine:${local.prefix}-*", "${local.arn.states}:execution:${local.prefix}-*:*"]
   }
 }
 

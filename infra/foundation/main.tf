@@ -7,7 +7,7 @@ locals {
   function_prefix = "${local.prefix}-"
 
   # ARNs up to the resource, for policies: arn.lambda is arn:aws:lambda:<region>:<account>.
-  arn = { for service in ["kms", "lambda", "logs", "secretsmanager", "ssm", "states"] :
+  arn = { for service in ["kms", "lambda", "logs", "secretsmanager", "ssm"] :
     service => "arn:${local.partition}:${service}:${var.region}:${var.account_id}"
   }
 }

@@ -79,7 +79,7 @@ variable "availability_zones" {
 }
 
 variable "nat_gateways" {
-  description = "Ways to the internet, where tools, task trackers and MCP servers are: one (a zone's failure cuts it), per-zone, or none. With none, AppSync and Cognito, which have no endpoint here, are out of reach too: nothing can be published; and the agent runtime needs ecr.api, ecr.dkr, logs and bedrock-agentcore in interface_endpoints."
+  description = "Ways to the internet, where tools, task trackers and MCP servers are: one (a zone's failure cuts it), per-zone, or none. With none, AppSync and Cognito, which have no endpoint here, are out of reach too: nothing can be published; schedules and routines need scheduler and states in interface_endpoints, and the agent runtime ecr.api, ecr.dkr, logs and bedrock-agentcore."
   type        = string
   default     = "one"
 

@@ -1,6 +1,8 @@
 package clock_test
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -9,7 +11,9 @@ import (
 	awsscheduler "github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agentplatform/agentplatform/pkg/clock"
 	"github.com/agentplatform/agentplatform/pkg/cloud/scheduler"
+	"github.com/agentplatform/agentplatform/pkg/local/awsapi"
 	local "github.com/agentplatform/agentplatform/pkg/local/clock"
 	"github.com/agentplatform/agentplatform/pkg/postgres/pgtest"
 	"github.com/agentplatform/agentplatform/test/moto"
@@ -24,6 +28,34 @@ func TestContractLocal(t *testing.T) {
 		return c
 	}
 	testContract(t, adapter{open(), open()})
+}
+
+// TestContractLocalScheduler is the cloud's adapter over the platform's own EventBridge Scheduler, as functions in processes of their own use it.
+func TestContractLocalScheduler(t *testing.T) {
+	kept, err := local.Open(t.Context(), local.Config{URL: pgtest.New(t).SuperURL})
+	require.NoError(t, err)
+	t.Cleanup(kept.Close)
+	target := "arn:aws:states:us-east-1:000000000000:stateMachine:agentplatform-local-auto-thread"
+	server := httptest.NewServer(awsapi.New(awsapi.Config{AccessKey: "platform", Secret: "its secret", Lambda: http.NotFoundHandler(), Cognito: http.NotFoundHandler(),
+		Clock: kept, ScheduleGroup: "local", ScheduleTarget: target}))
+	t.Cleanup(server.Close)
+	client := awsscheduler.New(awsscheduler.Options{Region: "us-east-1", BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider("platform", "its secret", "")})
+	open := func(group, target string) *scheduler.Clock {
+		return &scheduler.Clock{Client: client, Group: group, Target: target, Role: "arn:aws:iam::000000000000:role/scheduler"}
+	}
+	testContract(t, adapter{open("local", target), open("local", target)})
+
+	another := open("another", target)
+	require.ErrorContains(t, another.Put(t.Context(), clock.Schedule{Name: "s", Expression: "rate(1 day)"}), "there is no group another")
+	_, err = another.List(t.Context(), nil)
+	require.ErrorIs(t, err, clock.ErrNotFound)
+	require.ErrorContains(t, open("local", target+"-2").Put(t.Context(), clock.Schedule{Name: "s", Expression: "rate(1 day)"}), "ValidationException")
+	_, err = client.GetScheduleGroup(t.Context(), &awsscheduler.GetScheduleGroupInput{Name: aws.String("local")})
+	require.Error(t, err)
+	kept.Close()
+	_, err = open("local", target).Get(t.Context(), "s")
+	require.Error(t, err)
+	require.NotErrorIs(t, err, clock.ErrNotFound)
 }
 
 // TestContractScheduler runs over moto, which differs from the service in this: it checks no expression, name, zone or token; it refuses a start that

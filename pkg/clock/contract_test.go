@@ -90,12 +90,15 @@ func testContract(t *testing.T, a adapter) {
 		put(t, full)
 		require.Equal(t, full, get(t, full.Name))
 	})
-	t.Run("a start that is past", func(t *testing.T) {
+	t.Run("bounds that are past", func(t *testing.T) {
 		for _, text := range []string{"rate(7 days)", "cron(0 0 * * ? *)"} {
 			past := clock.Schedule{Name: "past", Expression: text, TimeZone: "UTC", Start: day.AddDate(-1, 0, 0), Enabled: true, Input: json.RawMessage(`{}`)}
 			put(t, past)
 			require.Equal(t, past, get(t, "past"), text)
 		}
+		over := clock.Schedule{Name: "past", Expression: "rate(1 day)", TimeZone: "UTC", Start: day.AddDate(-3, 0, 0), End: day.AddDate(-2, 0, 0), Input: json.RawMessage(`{}`)}
+		put(t, over)
+		require.Equal(t, over, get(t, "past"), "it is over, and disabled")
 		at := clock.Schedule{Name: "past", Expression: "at(2199-01-01T00:00:00)", TimeZone: "UTC", Start: day, End: day, Enabled: true, Input: json.RawMessage(`{}`)}
 		put(t, at)
 		at.Start, at.End = time.Time{}, time.Time{}

@@ -27,7 +27,7 @@ type Settings struct {
 	KnowledgeSecretID string        `env:"DATABASE_KNOWLEDGE_SECRET_ID"`        // the secret of the managed knowledge base's role, as JSON; empty: there is none
 	DatabaseAuth      string        `env:"DATABASE_AUTH" envDefault:"password"` // of all but the owner: iam = a token of IAM for each connection
 	AppSyncURL        string        `env:"APPSYNC_URL"`                         // {appsync_url}, without /graphql
-	FunctionPrefix    string        `env:"FUNCTION_PREFIX"`                     // put before a manifest name to give the Lambda function's
+	FunctionPrefix    string        `env:"FUNCTION_PREFIX"`                     // put before a manifest name to give the Lambda function's, and before a machine's to give the state machine's
 	OperatorEmails    string        `env:"SERVICE_PLATFORM_OPERATOR_EMAILS"`    // comma-separated
 	PageTokenKey      string        `env:"PAGE_TOKEN_KEY,unset"`                // at least 32 characters, the same in all functions
 	PageTokenKeyID    string        `env:"PAGE_TOKEN_KEY_SECRET_ID"`            // instead: the secret of AWS Secrets Manager that is the key
@@ -45,6 +45,12 @@ type Settings struct {
 	ToolSecretsPrefix string        `env:"TOOL_SECRETS_PREFIX"`          // of the parameters that hold tenants' secrets of tool servers: /agentplatform-prod/tools
 	ToolSecretsKeyID  string        `env:"TOOL_SECRETS_KEY_ID"`          // KMS, of that category
 	EgressLoopback    bool          `env:"EGRESS_LOOPBACK"`              // tenants may name addresses of this machine: on one machine only
+	ScheduleGroup     string        `env:"SCHEDULE_GROUP"`               // of tenants' schedules, in EventBridge Scheduler
+	ScheduleTarget    string        `env:"SCHEDULE_TARGET_ARN"`          // the state machine that they start
+	ScheduleRole      string        `env:"SCHEDULE_ROLE_ARN"`            // what the scheduler takes to start it
+	ScheduleLetters   string        `env:"SCHEDULE_DEAD_LETTERS_ARN"`    // where an occurrence goes that cannot be delivered
+	WorkflowRole      string        `env:"WORKFLOW_ROLE_ARN"`            // what tenants' state machines run as
+	WorkflowLogGroup  string        `env:"WORKFLOW_LOG_GROUP_ARN"`       // where Step Functions reports what fails in them; empty: nowhere
 	MailFrom          string        `env:"MAIL_FROM"`                    // the address that e-mails come from; empty: none are sent
 	APISecret         string        `env:"API_AUTH_SECRET,unset"`        // at least 32 characters
 	APISecretID       string        `env:"API_AUTH_SECRET_SECRET_ID"`    // instead: the secret
@@ -87,6 +93,7 @@ func Ports(ctx context.Context, load func(context.Context) (aws.Config, error), 
 		Operators:    func() tenant.Operators { return tenant.ParseOperators(a.OperatorEmails) },
 		DefaultModel: func() string { return Required("DEFAULT_MODEL_ID", a.DefaultModel) },
 		MailFrom:     func() string { return a.MailFrom },
+		FunctionName: func(name string) string { return Required("FUNCTION_PREFIX", a.FunctionPrefix) + name },
 		Egress:       func() egress.Config { return egress.Config{Loopback: a.EgressLoopback} },
 		Anchoring: func() handler.Anchoring {
 			return handler.Anchoring{Interval: a.AnchorInterval, Retention: a.AnchorRetention, Origin: Required("ANCHOR_ORIGIN", a.AnchorOrigin),

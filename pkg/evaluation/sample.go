@@ -13,8 +13,16 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/thread"
 )
 
-// readSample is a turn that succeeded, as it is rated.
-func readSample(ctx context.Context, q postgres.Querier, turnID string) (grade.Sample, error) {
+// Asked is what an answer is rated as an answer to.
+type Asked string
+
+const (
+	ByTurn   Asked = `string_agg(m.body, E'\n\n' order by m.position) from messages m where m.thread_uuid = t.thread_uuid and m.turn_id = t.id and m.role = 'user'` // what the turn was asked
+	ByThread Asked = `m.body from messages m where m.thread_uuid = t.thread_uuid and m.position = 1`                                                                // what its thread began with
+)
+
+// Sample is a turn that succeeded, as it is rated.
+func Sample(ctx context.Context, q postgres.Querier, turnID string, asked Asked) (grade.Sample, error) {
 	return postgres.One(ctx, q, "turn", func(row pgx.CollectableRow) (grade.Sample, error) {
 		var x grade.Sample
 		var started, finished ident.Time
@@ -27,8 +35,7 @@ func readSample(ctx context.Context, q postgres.Querier, turnID string) (grade.S
 			x.ToolOutcomes = append(x.ToolOutcomes, grade.ToolOutcome{Name: o.Name, Status: string(o.Status)})
 		}
 		return x, nil
-	}, `select coalesce((select string_agg(m.body, E'\n\n' order by m.position) from messages m
-			where m.thread_uuid = t.thread_uuid and m.turn_id = t.id and m.role = 'user'), ''), coalesce(`+output+`, ''),
+	}, `select coalesce((select `+string(asked)+`), ''), coalesce(`+output+`, ''),
 			t.started_at, t.finished_at, t.cost_micros, t.input_tokens + t.output_tokens, t.tool_outcomes
 		from thread_turns t where t.id = $1`, turnID)
 }

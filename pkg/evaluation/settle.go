@@ -70,7 +70,7 @@ func (w *work) rateOne(ctx context.Context, c openCase) (over bool, err error) {
 	case time.Now().Before(w.pausedUntil(c)):
 		return false, nil
 	}
-	x, err := readSample(ctx, w.DB.In(w.TenantID), c.turnID)
+	x, err := Sample(ctx, w.DB.In(w.TenantID), c.turnID, ByTurn)
 	if err != nil {
 		return false, err
 	}

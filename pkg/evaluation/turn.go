@@ -42,7 +42,7 @@ func (s *Scorer) Score(ctx context.Context, t evaluator.Task) error {
 		return err
 	}
 	s.signal("rating claimed")
-	x, err := readSample(ctx, s.DB.In(t.TenantID), t.TurnID)
+	x, err := Sample(ctx, s.DB.In(t.TenantID), t.TurnID, ByTurn)
 	if err != nil {
 		return err
 	}

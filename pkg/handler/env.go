@@ -15,6 +15,7 @@ import (
 
 	"github.com/agentplatform/agentplatform/pkg/agentcore"
 	"github.com/agentplatform/agentplatform/pkg/audit/outbox"
+	"github.com/agentplatform/agentplatform/pkg/clock"
 	"github.com/agentplatform/agentplatform/pkg/egress"
 	"github.com/agentplatform/agentplatform/pkg/guardrail"
 	"github.com/agentplatform/agentplatform/pkg/identity"
@@ -30,6 +31,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/secret"
 	"github.com/agentplatform/agentplatform/pkg/sign"
 	"github.com/agentplatform/agentplatform/pkg/tenant"
+	"github.com/agentplatform/agentplatform/pkg/workflow"
 )
 
 // Constructor makes a function.
@@ -51,7 +53,10 @@ type Ports struct {
 	Runtimes     func() agentcore.Runtimes
 	Sandbox      func() sandbox.Sandbox
 	ToolSecrets  func() secret.Store
-	Egress       func() egress.Config // nil: as the zero Config has it
+	Clock        func() clock.Clock
+	Workflow     func() workflow.Engine
+	FunctionName func(name string) string // the name in the cloud of a function of the manifest
+	Egress       func() egress.Config     // nil: as the zero Config has it
 	Operators    func() tenant.Operators
 	PageKey      func() page.Key
 	EmissionKey  func() []byte
@@ -144,8 +149,9 @@ func (e *Env) Invoke(function string) func(ctx context.Context, payload any) err
 // Call asks that function, one of Call's, and waits for its answer (need "invoke:<function>").
 func (e *Env) Call(function string) invoke.Function {
 	e.need("invoke:" + function)
-	caller := e.ports.Call()
-	return func(ctx context.Context, payload []byte) ([]byte, error) { return caller.Call(ctx, function, payload) }
+	return func(ctx context.Context, payload []byte) ([]byte, error) {
+		return e.ports.Call().Call(ctx, function, payload)
+	}
 }
 
 // Mail sends e-mails (need "mail").
@@ -179,6 +185,36 @@ func (e *Env) Runtimes() agentcore.Runtimes {
 func (e *Env) Sandbox() sandbox.Sandbox {
 	e.need("sandbox")
 	return e.ports.Sandbox()
+}
+
+// Clock starts tenants' schedules on time (need "clock").
+func (e *Env) Clock() clock.Clock {
+	e.need("clock")
+	return e.ports.Clock()
+}
+
+// Machines makes and deletes state machines (need "workflow:machines").
+func (e *Env) Machines() workflow.Machines {
+	e.need("workflow:machines")
+	return e.ports.Workflow()
+}
+
+// FunctionName is the name by which a task of a machine calls a function: that of its manifest row, as this deployment calls it (need "workflow:machines").
+func (e *Env) FunctionName() func(name string) string {
+	e.need("workflow:machines")
+	return e.ports.FunctionName
+}
+
+// Runs starts, stops and watches runs of state machines (need "workflow:runs").
+func (e *Env) Runs() workflow.Runs {
+	e.need("workflow:runs")
+	return e.ports.Workflow()
+}
+
+// Tasks answers the tasks that state machines wait for (need "workflow:tasks").
+func (e *Env) Tasks() workflow.Tasks {
+	e.need("workflow:tasks")
+	return e.ports.Workflow()
 }
 
 // ToolSecrets are tenants' keys and tokens of tool servers (need "secret:tools").

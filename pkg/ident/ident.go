@@ -3,6 +3,7 @@ package ident
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"strconv"
@@ -17,6 +18,24 @@ func New() string {
 	var ms [8]byte
 	binary.BigEndian.PutUint64(ms[:], uint64(time.Now().UnixMilli()))
 	copy(b[:6], ms[2:])
+	b[6] = b[6]&0x0f | 0x70
+	b[8] = b[8]&0x3f | 0x80
+	return format(b)
+}
+
+// Derive is the UUIDv7 of something that may be asked for twice: always the same of the same id and words, made at that id's time. The words are told
+// apart: "ab", "c" is not "a", "bc". of must be Valid.
+func Derive(of string, words ...string) string {
+	h := sha256.New()
+	for _, w := range append([]string{strings.ToLower(of)}, words...) {
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(w))))
+		h.Write([]byte(w))
+	}
+	var b [16]byte
+	copy(b[:], h.Sum(nil))
+	if at, err := hex.DecodeString(of[:8] + of[9:13]); err == nil {
+		copy(b[:6], at)
+	}
 	b[6] = b[6]&0x0f | 0x70
 	b[8] = b[8]&0x3f | 0x80
 	return format(b)

@@ -2,6 +2,7 @@ package ident
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +21,17 @@ func TestNewIsUUIDv7(t *testing.T) {
 		require.Equal(t, uuid.RFC4122, u.Variant())
 		sec, nsec := u.Time().UnixTime()
 		require.GreaterOrEqual(t, sec*1000+nsec/1e6, before)
+	}
+}
+
+func TestDerive(t *testing.T) {
+	of := New()
+	one := Derive(of, "ab", "c")
+	require.Equal(t, one, Derive(strings.ToUpper(of), "ab", "c"))
+	require.True(t, Valid(one))
+	require.Equal(t, of[:15], one[:15], "the time and the version")
+	for _, other := range []string{of, Derive(of, "a", "bc"), Derive(of, "abc"), Derive(of), Derive(New(), "ab", "c")} {
+		require.NotEqual(t, one, other)
 	}
 }
 

@@ -62,7 +62,7 @@ func openDatabase(ctx context.Context, c Config, s *secrets) (_ *database, err e
 		return nil, err
 	}
 	if d.server != nil {
-		if err := releaseTurns(ctx, owner); err != nil {
+		if err := release(ctx, owner); err != nil {
 			return nil, err
 		}
 	}
@@ -92,9 +92,9 @@ func credentials(base string) func(role, password string) string {
 	}
 }
 
-// releaseTurns frees the leases of turns that were running when the platform last ended: in a database of its own nobody else can hold
-// them. On another one they run out by themselves.
-func releaseTurns(ctx context.Context, owner string) error {
+// release has the sweeps take up at once what was under way when the platform last ended: in a database of its own nobody else can be at it. On another
+// one they wait until those who might be are late.
+func release(ctx context.Context, owner string) error {
 	conn, err := pgx.Connect(ctx, owner)
 	if err != nil {
 		return err
@@ -106,6 +106,15 @@ func releaseTurns(ctx context.Context, owner string) error {
 	}
 	if n := tag.RowsAffected(); n > 0 {
 		slog.InfoContext(ctx, "taking up unfinished turns", "turns", n)
+	}
+	for _, left := range []string{
+		`update callbacks set next_at = clock_timestamp() where next_at > clock_timestamp()`,
+		`update routine_steps set lease_until = clock_timestamp() where lease_until > clock_timestamp()`,
+		`update routine_runs set look_after = clock_timestamp() where look_after > clock_timestamp()`,
+	} {
+		if _, err := conn.Exec(ctx, left); err != nil {
+			return fmt.Errorf("taking up what was under way: %w", err)
+		}
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/local/host"
 	"github.com/agentplatform/agentplatform/pkg/local/realtime"
 	"github.com/agentplatform/agentplatform/pkg/manifest"
+	"github.com/agentplatform/agentplatform/pkg/schedule"
 )
 
 const (
@@ -64,6 +65,7 @@ func (p *Platform) functions(hub *realtime.Hub) (map[string]lambda.Handler, erro
 	p.aws.serve(awsapi.New(awsapi.Config{AccessKey: accessKey, Secret: p.secrets.get("S3_ROOT_SECRET"), KeyID: signingKeyID, Signer: p.signer, Publisher: hub,
 		Lambda: &host.API{Prefix: functionPrefix, Invoke: p.host.Invoke, Event: p.event}, Cognito: p.pool.Admin(),
 		SecretsPrefix: toolSecrets, SecretsKeyID: toolSecretsKey, Secrets: p.toolKeys,
+		Workflow: p.engine, Machines: machines, Clock: p.clock, ScheduleGroup: scheduleGroup, ScheduleTarget: machines + schedule.AutoThread,
 		InterpreterID: interpreterID, Sandbox: p.programs, Mail: p.sent, MailFrom: mailFrom}), p.failed)
 	all := map[string]lambda.Handler{}
 	for _, row := range p.config.Rows.Rows {
@@ -117,6 +119,12 @@ func (p *Platform) environment(name string) []string {
 	add("sandbox", "CODE_INTERPRETER_ID", interpreterID)
 	add("secret:tools", "TOOL_SECRETS_PREFIX", toolSecrets)
 	add("secret:tools", "TOOL_SECRETS_KEY_ID", toolSecretsKey)
+	add("clock", "SCHEDULE_GROUP", scheduleGroup)
+	add("clock", "SCHEDULE_TARGET_ARN", machines+schedule.AutoThread)
+	add("clock", "SCHEDULE_ROLE_ARN", schedulesRole)
+	for _, need := range []string{"workflow:machines", "workflow:runs", "workflow:tasks"} {
+		add(need, "WORKFLOW_ROLE_ARN", workflowRole)
+	}
 	add("mail-from", "MAIL_FROM", mailFrom)
 	add("egress", "EGRESS_LOOPBACK", "true")
 	add("page-key", "PAGE_TOKEN_KEY", p.secrets.get("PAGE_TOKEN_KEY"))

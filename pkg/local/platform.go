@@ -23,11 +23,13 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/agentcore"
 	"github.com/agentplatform/agentplatform/pkg/handler"
 	"github.com/agentplatform/agentplatform/pkg/local/bucket"
+	"github.com/agentplatform/agentplatform/pkg/local/clock"
 	"github.com/agentplatform/agentplatform/pkg/local/host"
 	"github.com/agentplatform/agentplatform/pkg/local/letters"
 	"github.com/agentplatform/agentplatform/pkg/local/outbox"
 	"github.com/agentplatform/agentplatform/pkg/local/pool"
 	"github.com/agentplatform/agentplatform/pkg/local/realtime"
+	engine "github.com/agentplatform/agentplatform/pkg/local/workflow"
 	"github.com/agentplatform/agentplatform/pkg/manifest"
 	"github.com/agentplatform/agentplatform/pkg/model"
 	"github.com/agentplatform/agentplatform/pkg/sandbox"
@@ -113,12 +115,17 @@ type Platform struct {
 	scripts  sandbox.Sandbox // runs code of models
 	programs sandbox.Sandbox // runs the code interpreter's programs, for functions in processes of their own
 	queue    *queue
-	host     *host.Host // of the functions in processes of their own; nil: they run in this one
-	aws      *listener  // what those find in place of AWS
+	clock    *clock.Clock   // starts tenants' schedules
+	engine   *engine.Engine // runs state machines
+	host     *host.Host     // of the functions in processes of their own; nil: they run in this one
+	aws      *listener      // what those find in place of AWS
 	sockets  *realtime.Server
 	failed   chan error
 	stopping chan struct{} // closed by Stop
 	watching sync.WaitGroup
+
+	engines     sync.WaitGroup     // the clock and the engine, while they work
+	stopEngines context.CancelFunc // ends that; nil: they have not begun
 }
 
 // Start brings everything up; what cannot start makes it fail with one line that says what to do. ctx bounds the start only.
@@ -200,8 +207,13 @@ func (p *Platform) openParts(ctx context.Context) error {
 		if p.database, err = openDatabase(ctx, p.config, p.secrets); err != nil {
 			return err
 		}
-		p.users, err = seed(ctx, p.database.app, p.outbox(), p.modelID())
-		return err
+		g, ctx := errgroup.WithContext(ctx)
+		g.Go(func() (err error) {
+			p.users, err = seed(ctx, p.database.app, p.outbox(), p.modelID())
+			return err
+		})
+		g.Go(func() error { return p.openEngines(ctx) })
+		return g.Wait()
 	})
 	g.Go(func() (err error) {
 		p.signer, p.Outputs.AnchorPublicKey, err = openSigner(ctx, filepath.Join(p.config.Dir, "audit"))
@@ -297,6 +309,7 @@ func (p *Platform) serve(ctx context.Context) error {
 			}
 		})
 	}
+	p.runEngines()
 	return p.queue.schedule(map[string]time.Duration{"publish-anchor": p.config.AnchorInterval})
 }
 
@@ -321,6 +334,10 @@ func (p *Platform) Stop(ctx context.Context) error {
 			errs = append(errs, l.close(ctx))
 		}
 	}
+	if p.stopEngines != nil {
+		p.stopEngines()
+		p.engines.Wait()
+	}
 	if p.queue != nil {
 		p.queue.close()
 	}
@@ -339,6 +356,7 @@ func (p *Platform) Stop(ctx context.Context) error {
 	if p.objects != nil {
 		errs = append(errs, p.objects.Stop(ctx))
 	}
+	p.closeEngines()
 	if p.database != nil {
 		errs = append(errs, p.database.close(ctx))
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 
 	"github.com/agentplatform/agentplatform/pkg/agentcore"
+	"github.com/agentplatform/agentplatform/pkg/clock"
 	"github.com/agentplatform/agentplatform/pkg/cloud/bedrock"
 	"github.com/agentplatform/agentplatform/pkg/egress"
 	"github.com/agentplatform/agentplatform/pkg/guardrail"
@@ -28,6 +29,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/secret"
 	"github.com/agentplatform/agentplatform/pkg/sign"
 	"github.com/agentplatform/agentplatform/pkg/trace"
+	"github.com/agentplatform/agentplatform/pkg/workflow"
 )
 
 // ports are the local adapters.
@@ -45,6 +47,8 @@ func (p *Platform) ports(hub *realtime.Hub) *handler.Ports {
 		Runtimes:    func() agentcore.Runtimes { return p.runtimes(hub) },
 		Sandbox:     func() sandbox.Sandbox { return p.scripts },
 		ToolSecrets: func() secret.Store { return p.toolKeys },
+		Clock:       func() clock.Clock { return p.clock },
+		Workflow:    func() workflow.Engine { return p.engine },
 		Egress:      func() egress.Config { return egress.Config{Loopback: true} },
 		Operators:   p.Operators,
 		PageKey:     func() page.Key { return page.Key(p.secrets.get("PAGE_TOKEN_KEY")) },
@@ -60,6 +64,7 @@ func (p *Platform) ports(hub *realtime.Hub) *handler.Ports {
 		Identity:     func() identity.Directory { return p.pool },
 		APISecret:    func() string { return p.secrets.get("API_AUTH_SECRET") },
 		DefaultModel: p.modelID,
+		FunctionName: func(name string) string { return functionPrefix + name },
 		Signal:       p.config.Signal,
 	}
 }

@@ -60,6 +60,14 @@ func (q *queue) serve(rows manifest.Manifest, functions map[string]lambda.Handle
 	q.rows, q.functions = rows, functions
 }
 
+// function is a function with its row; nil: there is none of that name.
+func (q *queue) function(name string) (manifest.Row, lambda.Handler) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	row, _ := q.rows.Row(name)
+	return row, q.functions[name]
+}
+
 // Invoke implements invoke.Invoker.
 func (q *queue) Invoke(_ context.Context, function string, payload any) error {
 	body, err := json.Marshal(payload)

@@ -50,15 +50,10 @@ func (q *queue) run(c invocation) {
 	})
 }
 
-func (q *queue) try(c invocation) (err error) {
+func (q *queue) try(c invocation) error {
 	ctx, cancel := context.WithTimeout(trace.In(q.ctx, trace.Scope{RequestID: c.id}), c.row.Timeout.Duration())
 	defer cancel()
-	defer func() {
-		if p := recover(); p != nil {
-			err = panicked{p}
-		}
-	}()
-	_, err = c.function.Invoke(ctx, c.payload)
+	_, err := safely(ctx, c.function, c.payload)
 	return err
 }
 
@@ -79,7 +74,7 @@ func (q *queue) giveUp(c invocation, err error) {
 
 // functionARN is what a function would be called in AWS.
 func functionARN(name string) string {
-	return "arn:aws:lambda:" + region + ":000000000000:function:" + functionPrefix + name
+	return "arn:aws:lambda:" + region + ":" + account + ":function:" + functionPrefix + name
 }
 
 // response is what Lambda's runtime answers with an error.

@@ -15,7 +15,7 @@ import (
 type Row struct {
 	Name     string   `json:"name"`               // folder, zip, table entry and Lambda suffix: "send-message"
 	Package  string   `json:"package"`            // folder under functions/: "thread"
-	On       []string `json:"on"`                 // what calls it: `graphql Mutation.sendMessage`, `http POST /graphql`, `schedule rate(1 minute)`, `invoke` (another function, which does not wait), `call` (another function, which waits), `state auto-thread`, `trigger cognito:pre-token`, `deploy before` (the deployment itself, before it changes the other functions), `deploy after`
+	On       []string `json:"on"`                 // what calls it: `graphql Mutation.sendMessage`, `http POST /graphql`, `schedule rate(1 minute)`, `invoke` (another function, which does not wait), `call` (another function, which waits), `state auto-thread`, `state routine` (tenants' state machines), `event states` (a run of a tenant's state machine has ended), `trigger cognito:pre-token`, `deploy before` (the deployment itself, before it changes the other functions), `deploy after`
 	Auth     Auth     `json:"auth"`               // who may call it
 	Needs    []string `json:"needs"`              // closed vocabulary, see Needs
 	Timeout  Seconds  `json:"timeout"`            // seconds
@@ -65,6 +65,10 @@ var Needs = []string{
 	"mail",                 // sending e-mails
 	"mail-from",            // the address that e-mails come from, if there is one
 	"runtime",              // the agent runtimes: starting turns in them
+	"clock",                // what starts tenants' schedules on time
+	"workflow:machines",    // the workflow engine: making and deleting state machines
+	"workflow:runs",        // the same: starting, stopping and watching their runs
+	"workflow:tasks",       // the same: answering the tasks that wait
 	"fields",               // the functions that answer the schema's fields: calling them, and waiting for their answers
 }
 

@@ -101,7 +101,9 @@ func TestTokensAndExecutions(t *testing.T) {
 		w.exec(`insert into executions (tenant_id, id, arn, workflow, started_at, turn_id) values ($1, $2, gen_random_uuid()::text, 'auto-thread', $3, $4)`,
 			w.TenantID, ident.New(), now.Add(-ago), w.turnIn(th, "failed", time.Hour))
 	}
+	w.exec(`insert into execution_iterations (tenant_id, execution_id, number, turn_id) select tenant_id, id, 1, turn_id from executions`) // which go with theirs
 	require.Equal(t, retention.Pruned{Tokens: 1, Executions: 1}, w.prune())
+	require.Equal(t, 2, one[int](w, `select count(*) from execution_iterations`))
 	require.Equal(t, []int{2, 2}, []int{one[int](w, `select count(*) from client_tokens`), one[int](w, `select count(*) from executions`)})
 	require.Zero(t, w.prune())
 }

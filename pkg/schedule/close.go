@@ -3,6 +3,7 @@ package schedule
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -16,11 +17,13 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/turn"
 )
 
-// Why a run fails, besides the types of package fault.
+// Why an execution fails, besides the types of package fault.
 const (
-	TurnFailed  = "TurnFailed"  // the turn is over and did not succeed
-	TurnNotOver = "TurnNotOver" // the turn took longer than the run
-	timedOut    = "States.Timeout"
+	TurnFailed        = "TurnFailed"        // a turn is over and did not succeed
+	TurnNotOver       = "TurnNotOver"       // a turn took longer than the workflow waits
+	GraderUnavailable = "GraderUnavailable" // what rates a loop's goal could not be asked
+	timedOut          = "States.Timeout"
+	silent            = "States.HeartbeatTimeout"
 )
 
 // Failure is an error of a state, as the workflow engine catches it.
@@ -31,10 +34,10 @@ type Failure struct {
 
 // Reason is what people may read of it: what the platform's own functions said, and no internal error's text.
 func (f Failure) reason() (errorType, reason string) {
-	if f.Error == timedOut {
+	if f.Error == timedOut || f.Error == silent {
 		return TurnNotOver, "the run took longer than a workflow waits"
 	}
-	readable := []string{TurnFailed, TurnNotOver, string(fault.Forbidden), string(fault.NotFound), string(fault.ValidationError),
+	readable := []string{TurnFailed, TurnNotOver, GraderUnavailable, string(fault.Forbidden), string(fault.NotFound), string(fault.ValidationError),
 		string(fault.RateLimitExceeded), string(fault.BudgetExceeded)}
 	var cause struct {
 		Message string `json:"errorMessage"`
@@ -47,32 +50,37 @@ func (f Failure) reason() (errorType, reason string) {
 
 // Result is how an execution ended.
 type Result struct {
-	Status    Status  `json:"status"`    // succeeded or failed
-	ThreadID  *string `json:"threadId"`  // public; nil: none was opened
-	TurnID    *string `json:"turnId"`    // nil: none was started
-	ErrorType *string `json:"errorType"` // of a failed one
-	Error     *string `json:"error"`     // of a failed one
+	Status     Status      `json:"status"`     // succeeded, failed, or skipped: it is another run's
+	ThreadID   *string     `json:"threadId"`   // public; nil: none was opened
+	TurnID     *string     `json:"turnId"`     // the last; nil: none was started
+	StopReason *StopReason `json:"stopReason"` // of a loop
+	ErrorType  *string     `json:"errorType"`  // of a failed one
+	Error      *string     `json:"error"`      // of a failed one
 }
 
-// Close records the result of the execution and closes its thread, or marks it as failed. Whoever called must then deliver the notices. A
+// Close records the result of the execution that s is of and closes its thread, or marks it as failed. Whoever called must then deliver the notices. A
 // recorded result stays; asking again changes nothing.
 //
-// With a failure, a turn that is not over is ended. Without one, it must be over. A thread that a person has taken up meanwhile, or moved to a
-// status that allows no such move, stays as it is.
-func Close(ctx context.Context, db *postgres.DB, tenantID, executionARN string, f *Failure) (r Result, notices []notify.Notice, err error) {
-	err = inTenant(ctx, db, tenantID, func(tx pgx.Tx) error {
-		e, err := take(ctx, tx, tenantID, executionARN)
+// With a failure, a turn that is not over is ended. Without one, it must be over, and a loop must have stopped. A thread that a person has taken up
+// meanwhile, or moved to a status that allows no such move, stays as it is.
+func Close(ctx context.Context, db *postgres.DB, s State) (r Result, notices []notify.Notice, err error) {
+	err = inTenant(ctx, db, s.Input.TenantID, func(tx pgx.Tx) error {
+		r, notices = Result{Status: Skipped}, nil
+		e, err := take(ctx, tx, s)
+		if errors.Is(err, errElsewhere) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
-		r, notices, err = e.close(ctx, tx, tenantID, f)
+		r, notices, err = e.close(ctx, tx, s.Input.TenantID, s.Input.Failure)
 		return err
 	})
 	return r, notices, err
 }
 
 func (e execution) close(ctx context.Context, tx pgx.Tx, tenantID string, f *Failure) (r Result, notices []notify.Notice, err error) {
-	r = Result{Status: e.status, TurnID: e.turnID, ErrorType: e.errorType, Error: e.reason}
+	r = Result{Status: e.status, TurnID: e.turnID, StopReason: e.stop, ErrorType: e.errorType, Error: e.reason}
 	var t turn.Turn
 	if e.turnID != nil {
 		if t, err = turn.Get(ctx, tx, *e.turnID); err != nil {
@@ -80,11 +88,13 @@ func (e execution) close(ctx context.Context, tx pgx.Tx, tenantID string, f *Fai
 		}
 		r.ThreadID = t.ThreadID
 	}
-	if e.status != Running {
+	switch {
+	case e.status != Running:
 		return r, nil, nil
-	}
-	if e.turnID == nil && f == nil {
+	case e.turnID == nil && f == nil:
 		return r, nil, fault.Invalid("the execution has opened no thread")
+	case e.loop != nil && e.stop == nil && f == nil:
+		return r, nil, fault.Invalid("the loop has not stopped")
 	}
 	var th thread.Thread
 	ended := true // by itself
@@ -108,15 +118,20 @@ func (e execution) close(ctx context.Context, tx pgx.Tx, tenantID string, f *Fai
 		}
 	}
 	switch {
-	case t.Status == turn.Succeeded:
+	case t.Status == turn.Succeeded && (e.loop == nil || e.stop != nil):
 		r.Status = Succeeded
-	case e.turnID != nil && ended:
+	case e.turnID != nil && ended && t.Status != turn.Succeeded:
 		r.fail(TurnFailed, t.Reason())
 	default:
 		r.fail(f.reason())
 	}
+	if r.Status == Failed && e.loop != nil && e.stop == nil {
+		r.StopReason = new(StoppedFailed)
+	}
 	var b pgx.Batch
-	b.Queue(`update executions set status = $2, error_type = $3, error = $4, finished_at = $5 where id = $1`, e.id, r.Status, r.ErrorType, r.Error, ident.Now())
+	b.Queue(`update executions set status = $2, error_type = $3, error = $4, stop_reason = $5, finished_at = $6, look_after = null where id = $1`,
+		e.id, r.Status, r.ErrorType, r.Error, r.StopReason, ident.Now())
+	b.Queue(`update execution_iterations set finished_at = $2 where execution_id = $1 and finished_at is null`, e.id, ident.Now())
 	if err := tx.SendBatch(ctx, &b).Close(); err != nil || e.turnID == nil {
 		return r, nil, err
 	}

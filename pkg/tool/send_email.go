@@ -16,8 +16,8 @@ import (
 // maxEmailRecipients is how many people one call writes to.
 const maxEmailRecipients = 10
 
-// errMailUnknown is told when the mail may be on its way: a model that reads of an error only would send it once more.
-var errMailUnknown = fault.New(fault.InternalError, "it is not known whether the mail was sent: do not send it again before a person has looked")
+// ErrEmailUnknown is told when the mail may be on its way: a model that reads of an error only would send it once more.
+var ErrEmailUnknown = fault.New(fault.InternalError, "it is not known whether the mail was sent: do not send it again before a person has looked")
 
 // SendEmail sends an e-mail to users of the tenant, and to nobody else: what an agent has read must not leave by mail. send is the function mail.Function, for
 // whoever runs turns may not send mail himself.
@@ -39,19 +39,24 @@ func SendEmail(db *postgres.DB, send invoke.Function) Tool {
 			if err := Decode(c.Input, &in); err != nil {
 				return nil, err
 			}
-			if len(in.To) == 0 || len(in.To) > maxEmailRecipients {
-				return nil, fault.Invalid("to holds %d addresses, where 1 to %d may be", len(in.To), maxEmailRecipients)
-			}
-			if err := known(ctx, db, c.TenantID, in.To); err != nil {
-				return nil, err
-			}
-			sent, err := invoke.Ask[mail.Sent](ctx, send, mail.Order{TenantID: c.TenantID, TurnID: c.TurnID, To: in.To, Subject: in.Subject, Text: in.Text})
-			if err != nil && fault.From(err).Type == fault.InternalError && !errors.Is(err, context.Canceled) {
-				return nil, fmt.Errorf("%w: %s", errMailUnknown, err.Error()) // not wrapped: after a timeout, too, the model is to be told this
-			}
-			return sent, err
+			return Email(ctx, db, send, mail.Order{TenantID: c.TenantID, TurnID: c.TurnID, To: in.To, Subject: in.Subject, Text: in.Text})
 		},
 	}
+}
+
+// Email has a mail sent to users of the tenant: anybody else is a ValidationError, and nothing is sent then. After ErrEmailUnknown it may be on its way.
+func Email(ctx context.Context, db *postgres.DB, send invoke.Function, o mail.Order) (mail.Sent, error) {
+	if len(o.To) == 0 || len(o.To) > maxEmailRecipients {
+		return mail.Sent{}, fault.Invalid("to holds %d addresses, where 1 to %d may be", len(o.To), maxEmailRecipients)
+	}
+	if err := known(ctx, db, o.TenantID, o.To); err != nil {
+		return mail.Sent{}, err
+	}
+	sent, err := invoke.Ask[mail.Sent](ctx, send, o)
+	if err != nil && fault.From(err).Type == fault.InternalError && !errors.Is(err, context.Canceled) {
+		return mail.Sent{}, fmt.Errorf("%w: %s", ErrEmailUnknown, err.Error()) // not wrapped: after a timeout, too, the model is to be told this
+	}
+	return sent, err
 }
 
 // known refuses addresses that are not those of active users.

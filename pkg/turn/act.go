@@ -5,15 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/agentplatform/agentplatform/pkg/budget"
-	"github.com/agentplatform/agentplatform/pkg/fault"
 	"github.com/agentplatform/agentplatform/pkg/ident"
 	"github.com/agentplatform/agentplatform/pkg/model"
 	"github.com/agentplatform/agentplatform/pkg/publish"
@@ -203,86 +200,10 @@ func (a *attempt) mustBeApproved(use model.ToolUse) bool {
 
 // call runs one tool. Whatever comes of it is a result for the model and the record, never an error of the turn.
 func (r *Runner) call(ctx context.Context, a *attempt, c *toolCall) {
-	began := time.Now()
 	ctx, span := a.toolSpan(ctx, c)
 	defer c.observed(span)
-	c.result = thread.ToolResult{ToolCallID: c.use.ID, Name: c.use.Name}
-	fail := func(status thread.ToolStatus, why string) {
-		c.result.Status, c.result.Error = status, &why
-		c.result.DurationMs = time.Since(began).Milliseconds()
-	}
-	t, known := a.tools[c.use.Name]
-	switch {
-	case !known && !tool.Tool{Name: c.use.Name}.Granted(a.agent.tools), known && !t.Granted(a.agent.tools):
-		fail(thread.ToolDenied, fmt.Sprintf("the tool %q is not granted to this agent", c.use.Name))
-		return
-	case !known:
-		fail(thread.ToolError, fmt.Sprintf("there is no tool %q", c.use.Name))
-		return
-	case c.lost && !t.Idempotent:
-		fail(thread.ToolError, "interrupted, outcome unknown")
-		return
-	}
-	input, blocked := a.passInput(ctx, c.use.Input)
-	if blocked != "" {
-		fail(thread.ToolDenied, blocked)
-		return
-	}
-	if err := t.Check(input); err != nil {
-		fail(thread.ToolError, fault.From(err).Message)
-		return
-	}
-	timeout := t.Timeout
-	if timeout == 0 {
-		timeout = tool.DefaultTimeout
-	}
-	ctx, cancel := context.WithTimeout(ctx, min(timeout, tool.MaxTimeout))
-	defer cancel()
-	r.signal("tool called")
-	value, err := run(ctx, t, tool.Call{TenantID: a.tenantID, ThreadID: a.threadID, AgentID: a.agentID, TurnID: a.turnID, ID: c.use.ID, Input: input})
-	r.signal("tool ended")
-	switch {
-	case errors.As(err, &c.asks):
-		return
-	case errors.Is(err, context.DeadlineExceeded):
-		fail(thread.ToolTimeout, fmt.Sprintf("no result within %s", timeout))
-		return
-	case err != nil:
-		f := fault.From(err)
-		if f.Type == fault.InternalError && !errors.Is(err, context.Canceled) { // a stop, or an interrupt
-			slog.ErrorContext(ctx, "tool failed", "tenant_id", a.tenantID, "turn_id", a.turnID, "tool", c.use.Name, "error", err)
-		}
-		fail(thread.ToolError, f.Message)
-		return
-	}
-	output, err := json.Marshal(value)
-	if err != nil {
-		fail(thread.ToolError, "the result is not JSON")
-		return
-	}
-	passed, blocked := json.RawMessage(nil), ""
-	if len(output) <= maxToolOutput {
-		passed, blocked = a.passOutput(ctx, output)
-	}
-	switch {
-	case blocked != "":
-		fail(thread.ToolDenied, blocked)
-	case len(output) > maxToolOutput:
-		fail(thread.ToolError, fmt.Sprintf("the result is longer than %d bytes; ask for less", maxToolOutput))
-	default:
-		text := string(passed)
-		c.result.Status, c.result.Output, c.result.DurationMs = thread.ToolOK, &text, time.Since(began).Milliseconds()
-	}
-}
-
-// run calls a tool; its panic is its own failure.
-func run(ctx context.Context, t tool.Tool, c tool.Call) (value any, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("tool %s panicked: %v", t.Name, p)
-		}
-	}()
-	return t.Run(ctx, c)
+	use := tool.Use{Tools: a.tools, Grants: a.agent.tools, PassInput: a.passInput, PassOutput: a.passOutput, Signal: r.Signal}
+	c.result, c.asks = use.Call(ctx, c.use.Name, tool.Call{TenantID: a.tenantID, ThreadID: a.threadID, AgentID: a.agentID, TurnID: a.turnID, ID: c.use.ID, Input: c.use.Input}, c.lost)
 }
 
 func blocks(results []thread.ToolResult) []model.Block {

@@ -91,9 +91,10 @@ type Decision struct {
 
 // Decided is what came of a decision or a cancellation.
 type Decided struct {
-	Turn    Turn
-	Due     string          // the id of the turn to dispatch once tx is committed; "": none
-	Notices []notify.Notice // to deliver after the commit
+	Turn     Turn
+	Due      string          // the id of the turn to dispatch once tx is committed; "": none
+	Notices  []notify.Notice // to deliver after the commit
+	Callback string          // the id of the callback that is due with the turn's end; "": none
 }
 
 // Decide notes what a person decided about a call; with the last pending one the turn goes on. The same decision twice is one; another one is

@@ -28,7 +28,8 @@ func Cancel(ctx context.Context, tx pgx.Tx, tenantID, id string) (Decided, error
 	case Running:
 		b.Queue(`update thread_turns set cancel = true where id = $1`, id)
 	case Queued, Waiting:
-		b.Queue(`update thread_turns set status = 'cancelled', waits_for = null, lease_id = null, lease_until = null, finished_at = $2 where id = $1`, id, ident.Now())
+		b.Queue(`update thread_turns set status = 'cancelled', waits_for = null, lease_id = null, lease_until = null, finished_at = $2 where id = $1
+			returning coalesce(callback_id::text, '')`, id, ident.Now()).QueryRow(func(row pgx.Row) error { return row.Scan(&out.Callback) })
 		out.Notices = s.reopen(&b, tenantID)
 		b.Queue(`select id from thread_turns where thread_uuid = $1 and status = 'queued'`, s.uuid).Query(func(rows pgx.Rows) error {
 			_, err := pgx.ForEachRow(rows, []any{&out.Due}, func() error { return nil })

@@ -60,10 +60,11 @@ type ending struct {
 }
 
 // feedback writes the durable record of the turn: reply, counters, record and what subscribers are told, all or nothing. It returns the ids of
-// the turns that may start now: the one that waits behind this one, and those that wait for room.
+// the turns that may start now: the one that waits behind this one, and those that wait for room; and the callback that is due with the turn's end, ""
+// for none.
 //
 // The thread is locked before the turn, as Request does, so that the two cannot wait for each other.
-func (r *Runner) feedback(ctx context.Context, a *attempt, e ending) (notices []notify.Notice, next []string, err error) {
+func (r *Runner) feedback(ctx context.Context, a *attempt, e ending) (notices []notify.Notice, next []string, callback string, err error) {
 	a.begin(ctx, Feedback)
 	var b pgx.Batch
 	if m := e.reply; m != nil {
@@ -89,16 +90,16 @@ func (r *Runner) feedback(ctx context.Context, a *attempt, e ending) (notices []
 	a.queueUsage(&b, r.Prices)
 	b.Queue(`update thread_turns set status = $2, phases = $3, tool_outcomes = $4, error = $5, lease_until = null, finished_at = $6,
 			score_after = case when $8 then clock_timestamp() + $9 end where id = $1
-		returning (select q.id from thread_turns q where q.thread_uuid = $7 and q.status = 'queued')`,
+		returning (select q.id from thread_turns q where q.thread_uuid = $7 and q.status = 'queued'), coalesce(callback_id::text, '')`,
 		a.turnID, e.status, a.phases, orEmpty(a.outcomes), e.reason, a.phases[len(a.phases)-1].FinishedAt, a.threadUUID,
-		a.agent.rated && e.status == Succeeded, evaluator.ScoreGrace).QueryRow(func(row pgx.Row) error { return row.Scan(&waiting) })
+		a.agent.rated && e.status == Succeeded, evaluator.ScoreGrace).QueryRow(func(row pgx.Row) error { return row.Scan(&waiting, &callback) })
 	queueRoom(&b, &next)
 	notices = append(notices, notify.QueueTurn(&b, a.tenantID, a.threadUUID, a.turnID, a.told(e)...))
 	err = r.DB.Once(ctx, a.tenantID, &b)
 	if waiting != nil {
 		next = append(next, *waiting)
 	}
-	return notices, next, err
+	return notices, next, callback, err
 }
 
 // queueUsage writes what the turn has used so far, all in all, and what that costs.

@@ -53,7 +53,7 @@ func Get(ctx context.Context, q postgres.Querier, id string) (Turn, error) {
 	if !ident.Valid(id) {
 		return Turn{}, fault.Missing("turn")
 	}
-	return postgres.One(ctx, q, "turn", scan, `select `+columns+from+`where t.id = $1`, id)
+	return postgres.One(ctx, q, "turn", scan, `select `+columns+from+`where t.id = $1 and t.agent_id is not null`, id) // without an agent it is a webhook's run of a routine
 }
 
 // Cursor is the sort key of a thread's turns.

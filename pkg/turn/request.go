@@ -31,7 +31,7 @@ type Ask struct {
 	ThreadID string // public
 	Body     string
 	OnBusy   OnBusy
-	UserID   string
+	UserID   string // who sent it; "": nobody, but the platform for a schedule or a routine. It answers no question that a turn has put to a person
 }
 
 // Asked is what Request wrote.
@@ -56,6 +56,9 @@ func Request(ctx context.Context, tx pgx.Tx, tenantID string, a Ask) (Asked, err
 	if !s.agent.TakesTurns() {
 		return Asked{}, fault.New(fault.Forbidden, "the agent is %s and takes no turns", s.agent)
 	}
+	if s.waitsFor == Answer && a.UserID == "" {
+		return Asked{}, fault.Invalid("thread %s waits for a person's answer", a.ThreadID)
+	}
 	if s.waitsFor == Answer {
 		return s.answered(ctx, tx, tenantID, a)
 	}
@@ -79,7 +82,7 @@ func Request(ctx context.Context, tx pgx.Tx, tenantID string, a Ask) (Asked, err
 	if a.OnBusy == Interrupt && s.waiting != "" { // for approval of a call: nobody works on it
 		b.Queue(`update thread_turns set status = 'interrupted', waits_for = null, lease_until = null, finished_at = $2 where id = $1`, s.waiting, ident.Now())
 	}
-	m := queueMessage(&b, tenantID, s, turnID, a.Body, thread.EstimateTokens(a.Body), &a.UserID)
+	m := queueMessage(&b, tenantID, s, turnID, a.Body, thread.EstimateTokens(a.Body), a.user())
 	m.ThreadID = a.ThreadID
 	updated := ident.Now()
 	b.Queue(`update threads set message_count = message_count + 1, turn_count = $2, token_count = token_count + $3, status = 'open', updated_at = greatest(updated_at, $4) where uuid = $1`,
@@ -93,6 +96,14 @@ func Request(ctx context.Context, tx pgx.Tx, tenantID string, a Ask) (Asked, err
 	told := s.told(tenantID, m, updated)
 	asked := Asked{Message: m, TurnID: turnID, Notices: []notify.Notice{notify.Queue(&b, tenantID, s.uuid, told...)}}
 	return asked, budget.Refusal(tx.SendBatch(ctx, &b).Close())
+}
+
+// user is who sent it; nil: nobody.
+func (a Ask) user() *string {
+	if a.UserID == "" {
+		return nil
+	}
+	return &a.UserID
 }
 
 // queueMessage adds a user message behind the thread's others, which the turn of that id and of the thread's number answers.

@@ -13,20 +13,21 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/thread"
 )
 
-// Run is a turn that a webhook started, as the REST API shows it.
+// Run is what a webhook started, a turn or a run of a routine, as the REST API shows it.
 type Run struct {
 	ID              string          `json:"run_id"`
 	WebhookID       string          `json:"webhook_id"`
 	Status          RunStatus       `json:"status"`
 	Test            bool            `json:"test"`
-	ThreadID        *string         `json:"thread_id"` // public; nil: the target could not be started
-	AgentID         string          `json:"agent_id"`
+	ThreadID        *string         `json:"thread_id"`  // public; nil: the target is a routine, or could not be started
+	AgentID         *string         `json:"agent_id"`   // nil: the target is a routine
+	RoutineID       *string         `json:"routine_id"` // nil: the target is an agent
 	Error           *string         `json:"error"`
 	InputTokens     int             `json:"input_tokens"`
 	OutputTokens    int             `json:"output_tokens"`
 	CostUSD         *string         `json:"cost_usd"`    // six fractional digits
 	CreatedAt       ident.Time      `json:"created_at"`  // when the call was accepted
-	StartedAt       *ident.Time     `json:"started_at"`  // when the agent took it up
+	StartedAt       *ident.Time     `json:"started_at"`  // when the agent, or the workflow engine, took it up
 	FinishedAt      *ident.Time     `json:"finished_at"` // nil: not yet
 	ContextSnapshot json.RawMessage `json:"context_snapshot,omitempty"`
 	PayloadPrunedAt *ident.Time     `json:"payload_pruned_at,omitempty"` // since when it has no context_snapshot any more
@@ -67,7 +68,7 @@ func (c Call) columns() (webhookID, payload, test any) {
 }
 
 const insertRun = `insert into thread_turns (tenant_id, id, thread_uuid, agent_id, number, status, error, lease_until, started_at, finished_at, queued_at,
-	webhook_id, context_snapshot, test) `
+	webhook_id, context_snapshot, test, routine_id) `
 
 // Start queues a new thread of t's agent and space, with a user message that nobody signed and the turn that answers it: the run. Whoever
 // commits must then dispatch the turn; an error of the batch is first made readable by budget.Refusal.
@@ -76,20 +77,37 @@ func Start(b *pgx.Batch, tenantID string, c Call, t *thread.Thread, body string,
 	t.TokenCount = int64(tokens)
 	thread.Queue(b, tenantID, t, 1)
 	webhookID, payload, test := c.columns()
-	b.Queue(insertRun+`values ($1, $2, $3, $4, 1, 'queued', null, clock_timestamp() + $5, null, null, $6, $7, $8, $9)`,
+	b.Queue(insertRun+`values ($1, $2, $3, $4, 1, 'queued', null, clock_timestamp() + $5, null, null, $6, $7, $8, $9, null)`,
 		tenantID, c.RunID, t.UUID, t.AgentID, DispatchGrace, t.CreatedAt, webhookID, payload, test)
 	queueMessage(b, tenantID, standing{uuid: t.UUID, turnNumber: 1}, c.RunID, body, tokens, nil)
 	return reserve(b, budget.Turn{ID: c.RunID, AgentID: t.AgentID, SpaceID: t.SpaceID}, p)
 }
 
-// Refuse queues the record of a run whose target cannot be started.
+// Refuse queues the record of a run whose target, an agent, cannot be started.
 func Refuse(b *pgx.Batch, tenantID string, c Call, agentID, reason string) {
-	webhookID, payload, test := c.columns()
-	b.Queue(insertRun+`values ($1, $2, null, $3, null, 'failed', $4, null, $5, $5, $5, $6, $7, $8)`,
-		tenantID, c.RunID, agentID, reason, ident.Now(), webhookID, payload, test)
+	refuse(b, tenantID, c, &agentID, nil, reason)
 }
 
-const runColumns = `t.id, t.webhook_id, t.status, t.test, th.prefix, th.number, t.agent_id, t.error, t.input_tokens, t.output_tokens, t.cost_micros,
+// RefuseRoutine is Refuse for a routine.
+func RefuseRoutine(b *pgx.Batch, tenantID string, c Call, routineID, reason string) {
+	refuse(b, tenantID, c, nil, &routineID, reason)
+}
+
+func refuse(b *pgx.Batch, tenantID string, c Call, agentID, routineID *string, reason string) {
+	webhookID, payload, test := c.columns()
+	b.Queue(insertRun+`values ($1, $2, null, $3, null, 'failed', $4, null, $5, $5, $5, $6, $7, $8, $9)`,
+		tenantID, c.RunID, agentID, reason, ident.Now(), webhookID, payload, test, routineID)
+}
+
+// RecordRoutine queues the record of a run of a routine, which has the record's id: it is no turn, and goes on until the end of the run is written
+// (schema/sql/00017_routine_steps.sql).
+func RecordRoutine(b *pgx.Batch, tenantID string, c Call, routineID string, at ident.Time) {
+	webhookID, payload, test := c.columns()
+	b.Queue(insertRun+`values ($1, $2, null, null, null, 'waiting', null, null, null, null, $3, $4, $5, $6, $7)`,
+		tenantID, c.RunID, at, webhookID, payload, test, routineID)
+}
+
+const runColumns = `t.id, t.webhook_id, t.status, t.test, th.prefix, th.number, t.agent_id, t.routine_id, t.error, t.input_tokens, t.output_tokens, t.cost_micros,
 	t.queued_at, t.started_at, t.finished_at`
 
 func scanRun(row pgx.CollectableRow) (Run, error) { return scanRunWith(row) }
@@ -99,7 +117,7 @@ func scanRunWith(row pgx.CollectableRow, more ...any) (Run, error) {
 	var status Status
 	var prefix *string
 	var number, micros *int64
-	err := row.Scan(append([]any{&r.ID, &r.WebhookID, &status, &r.Test, &prefix, &number, &r.AgentID, &r.Error, &r.InputTokens, &r.OutputTokens, &micros,
+	err := row.Scan(append([]any{&r.ID, &r.WebhookID, &status, &r.Test, &prefix, &number, &r.AgentID, &r.RoutineID, &r.Error, &r.InputTokens, &r.OutputTokens, &micros,
 		&r.CreatedAt, &r.StartedAt, &r.FinishedAt}, more...)...)
 	r.ThreadID, r.CostUSD = publicID(prefix, number), dollars(micros)
 	switch status {

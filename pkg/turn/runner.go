@@ -39,13 +39,14 @@ type Runner struct {
 	Publish   publish.Publisher
 	Prices    model.Prices
 	Tools     tool.Registry
-	Guard     guardrail.Checker                                        // what agents' guardrails are checked by
-	Servers   ToolServers                                              // the tenants' tool servers; nil: none
-	Dispatch  func(ctx context.Context, tenantID, turnID string) error // starts a queued turn, elsewhere and later
-	Evaluate  func(ctx context.Context, t evaluator.Task) error        // has a turn rated, elsewhere and later; nil: the sweep finds it
-	Summarize func(ctx context.Context, t SummaryTask) error           // has a long thread's older messages summarised, elsewhere and later; nil: they fall out of the window
-	Selected  bool                                                     // a dispatcher chose this runtime by the turn's selector: it is not looked at again
-	Signal    func(point string)                                       // tests: called at every point where a crash is tried, by parallel tools at once; nil: none
+	Guard     guardrail.Checker                                            // what agents' guardrails are checked by
+	Servers   ToolServers                                                  // the tenants' tool servers; nil: none
+	Dispatch  func(ctx context.Context, tenantID, turnID string) error     // starts a queued turn, elsewhere and later
+	Evaluate  func(ctx context.Context, t evaluator.Task) error            // has a turn rated, elsewhere and later; nil: the sweep finds it
+	Summarize func(ctx context.Context, t SummaryTask) error               // has a long thread's older messages summarised, elsewhere and later; nil: they fall out of the window
+	Answer    func(ctx context.Context, tenantID, callbackID string) error // has a workflow told that waits for the turn, elsewhere and later; nil: the sweep does
+	Selected  bool                                                         // a dispatcher chose this runtime by the turn's selector: it is not looked at again
+	Signal    func(point string)                                           // tests: called at every point where a crash is tried, by parallel tools at once; nil: none
 }
 
 // NewRunner is the runner of every runtime: the platform's prices and tools over these technologies, and the tools that need others.
@@ -166,7 +167,7 @@ func (c *Claimed) run(ctx context.Context) (Status, error) {
 		e.reply.ID = out.messageID()
 	}
 	r.signal("reply made")
-	notices, next, err := r.feedback(ctx, a, e)
+	notices, next, callback, err := r.feedback(ctx, a, e)
 	if isLeaseLost(err) {
 		return "", nil
 	}
@@ -175,6 +176,11 @@ func (c *Claimed) run(ctx context.Context) (Status, error) {
 	}
 	r.ended(ctx, a, e)
 	r.signal("committed")
+	if callback != "" && r.Answer != nil {
+		if err := r.Answer(ctx, tenantID, callback); err != nil {
+			slog.Log(ctx, failed, "the workflow that waits for the turn is told later: the function was not started", "tenant_id", tenantID, "turn_id", turnID, "error", err)
+		}
+	}
 	notify.Deliver(ctx, r.DB, r.Publish, tenantID, notices...)
 	r.signal("published")
 	for _, id := range next {

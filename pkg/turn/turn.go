@@ -25,7 +25,6 @@ const (
 	maxToolCalls  = 50
 	maxDuration   = 10 * time.Minute
 	maxAttempts   = 3              // a turn that died this often is failed
-	maxToolOutput = 64 << 10       // bytes of one tool's result
 	approvalTime  = 24 * time.Hour // that a person has to approve a call
 	maxTokens     = 4096
 	historyTokens = 100_000 // of earlier messages given to the model

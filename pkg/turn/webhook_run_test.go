@@ -45,7 +45,7 @@ func TestRunStatuses(t *testing.T) {
 	}))
 
 	c, th := w.call(`{"a":1}`, "Hello")
-	queued := turn.Run{ID: c.RunID, WebhookID: c.WebhookID, Status: turn.RunStarted, ThreadID: new("AUTO-1"), AgentID: w.AgentID, CreatedAt: th.CreatedAt}
+	queued := turn.Run{ID: c.RunID, WebhookID: c.WebhookID, Status: turn.RunStarted, ThreadID: new("AUTO-1"), AgentID: &w.AgentID, CreatedAt: th.CreatedAt}
 	require.Equal(t, queued, w.getRun(c))
 	require.Equal(t, turn.Queued, w.turn(c.RunID).Status)
 	require.Equal(t, "AUTO-1", *w.turn(c.RunID).ThreadID)
@@ -103,7 +103,7 @@ func TestRefusedRun(t *testing.T) {
 	c := turn.Call{RunID: ident.New(), WebhookID: ident.New(), Payload: []byte(`{"a" : 1e400}`), Test: true}
 	w.refuse(c, "the webhook's agent is suspended and takes no turns")
 	r := w.getRun(c)
-	require.Equal(t, turn.Run{ID: c.RunID, WebhookID: c.WebhookID, Status: turn.RunFailed, Test: true, AgentID: w.AgentID, Error: new("the webhook's agent is suspended and takes no turns"),
+	require.Equal(t, turn.Run{ID: c.RunID, WebhookID: c.WebhookID, Status: turn.RunFailed, Test: true, AgentID: &w.AgentID, Error: new("the webhook's agent is suspended and takes no turns"),
 		CreatedAt: r.CreatedAt, StartedAt: new(r.CreatedAt), FinishedAt: new(r.CreatedAt)}, r)
 	record := w.turn(c.RunID)
 	require.Nil(t, record.ThreadID)

@@ -11,6 +11,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/fault"
 	"github.com/agentplatform/agentplatform/pkg/ident"
 	"github.com/agentplatform/agentplatform/pkg/postgres"
+	"github.com/agentplatform/agentplatform/pkg/routine"
 	"github.com/agentplatform/agentplatform/pkg/thread"
 	"github.com/agentplatform/agentplatform/pkg/turn"
 )
@@ -59,16 +60,19 @@ type Invocation struct {
 // Invoked is a started run.
 type Invoked struct {
 	RunID        string         `json:"run_id"`
-	ThreadID     *string        `json:"thread_id"`
+	ThreadID     *string        `json:"thread_id,omitempty"`     // of an agent's; a routine's has none
+	ExecutionARN *string        `json:"execution_arn,omitempty"` // of a routine's that the workflow engine has begun with
 	Status       turn.RunStatus `json:"status"`
 	CreatedAt    ident.Time     `json:"created_at"`
 	Test         bool           `json:"test,omitempty"`
 	Deduplicated bool           `json:"deduplicated,omitempty"` // an earlier call's run, with the same Idempotency-Key
+	Target       Target         `json:"-"`                      // what was started
 }
 
 // target is what a call of a webhook starts, as it stands now.
 type target struct {
 	name    string
+	routine *string // nil: the target is an agent
 	prompt  *string
 	agentID string
 	status  agent.Status
@@ -79,7 +83,8 @@ type target struct {
 }
 
 // Invoke starts the webhook's target: thread, message and run are committed together, in one round trip; the caller must then dispatch the
-// run. An agent that takes no turns leaves a failed run; what is wrong with the call, or beyond the agent's limits, leaves nothing.
+// run, or have it launched if it is a routine's. An agent that takes no turns, or a routine that was deleted, leaves a failed run; what is wrong with the
+// call, or beyond the target's limits, leaves nothing.
 func Invoke(ctx context.Context, db *postgres.DB, tenantID string, i Invocation) (Invoked, error) {
 	for {
 		t, err := readTarget(ctx, db.In(tenantID), i)
@@ -89,7 +94,11 @@ func Invoke(ctx context.Context, db *postgres.DB, tenantID string, i Invocation)
 		if t.first != nil {
 			return repeated(ctx, db.In(tenantID), i.WebhookID, *t.first)
 		}
-		invoked, err := t.invoke(ctx, db, tenantID, i)
+		start := t.invoke
+		if t.routine != nil {
+			start = t.startRoutine
+		}
+		invoked, err := start(ctx, db, tenantID, i)
 		if !postgres.IsUnique(err, "webhook_keys_pkey") {
 			return invoked, err
 		}
@@ -99,16 +108,16 @@ func Invoke(ctx context.Context, db *postgres.DB, tenantID string, i Invocation)
 
 func readTarget(ctx context.Context, q postgres.Querier, i Invocation) (target, error) {
 	return postgres.One(ctx, q, "webhook", func(row pgx.CollectableRow) (t target, err error) {
-		err = row.Scan(&t.name, &t.prompt, &t.agentID, &t.status, &t.limits.TurnsPerMinute, &t.limits.TurnsPerHour, &t.limits.TurnsPerDay, &t.spaceID, &t.first,
+		err = row.Scan(&t.name, &t.routine, &t.prompt, &t.agentID, &t.status, &t.limits.TurnsPerMinute, &t.limits.TurnsPerHour, &t.limits.TurnsPerDay, &t.spaceID, &t.first,
 			&t.price.ModelID, &t.price.Terms.Capped, &t.price.Terms.TokensPerTurn)
 		return t, err
-	}, `select w.name, w.prompt, a.id, a.status, a.turns_per_minute, a.turns_per_hour, a.turns_per_day, s.id,
+	}, `select w.name, w.routine_id, w.prompt, coalesce(a.id::text, ''), coalesce(a.status, 'archived'), a.turns_per_minute, a.turns_per_hour, a.turns_per_day, s.id,
 			(select k.run_id from webhook_keys k where k.webhook_id = w.id and k.key = $2 and k.created_at >= clock_timestamp() - $3::interval),
-			tp.model_id, b.capped, b.tokens_per_turn
-		from webhooks w join agents a on a.tenant_id = w.tenant_id and a.id = w.agent_id
-			join agent_templates tp on tp.tenant_id = a.tenant_id and tp.id = a.template_id
+			coalesce(tp.model_id, ''), coalesce(b.capped, false), b.tokens_per_turn
+		from webhooks w left join agents a on a.tenant_id = w.tenant_id and a.id = w.agent_id
+			left join agent_templates tp on tp.tenant_id = a.tenant_id and tp.id = a.template_id
 			left join spaces s on s.tenant_id = w.tenant_id and s.is_default
-			cross join lateral budget_terms(a.id, s.id) b
+			left join lateral budget_terms(a.id, s.id) b on w.routine_id is null
 		where w.id = $1`, i.WebhookID, i.Key, keyAge)
 }
 
@@ -157,7 +166,7 @@ func (t target) invoke(ctx context.Context, db *postgres.DB, tenantID string, i 
 			return tx.SendBatch(ctx, &started).Close()
 		})
 	}
-	return Invoked{RunID: c.RunID, ThreadID: &th.ID, Status: turn.RunStarted, CreatedAt: th.CreatedAt, Test: i.Test}, budget.Refusal(err)
+	return Invoked{RunID: c.RunID, ThreadID: &th.ID, Status: turn.RunStarted, CreatedAt: th.CreatedAt, Test: i.Test, Target: Agent}, budget.Refusal(err)
 }
 
 // count queues the webhook's counters. The row is the last that a call locks, behind its key, its agent (if that has limits), the tenant's
@@ -169,5 +178,11 @@ func count(b *pgx.Batch, webhookID string) {
 // repeated is the answer to a call that was made before.
 func repeated(ctx context.Context, q postgres.Querier, webhookID, runID string) (Invoked, error) {
 	r, err := turn.GetRun(ctx, q, webhookID, runID)
-	return Invoked{RunID: r.ID, ThreadID: r.ThreadID, Status: r.Status, CreatedAt: r.CreatedAt, Test: r.Test, Deduplicated: true}, err
+	invoked := Invoked{RunID: r.ID, ThreadID: r.ThreadID, Status: r.Status, CreatedAt: r.CreatedAt, Test: r.Test, Deduplicated: true, Target: Agent}
+	if err != nil || r.RoutineID == nil {
+		return invoked, err
+	}
+	run, err := routine.GetRun(ctx, q, runID)
+	invoked.Target, invoked.ExecutionARN = Routine, run.ARN
+	return invoked, err
 }

@@ -55,7 +55,7 @@ func TestInvoke(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, body, string(run.ContextSnapshot))
 	run.ContextSnapshot = nil
-	require.Equal(t, turn.Run{ID: got.RunID, WebhookID: hook.ID, Status: turn.RunStarted, ThreadID: got.ThreadID, AgentID: w.AgentID, CreatedAt: got.CreatedAt}, run)
+	require.Equal(t, turn.Run{ID: got.RunID, WebhookID: hook.ID, Status: turn.RunStarted, ThreadID: got.ThreadID, AgentID: &w.AgentID, CreatedAt: got.CreatedAt}, run)
 	require.Equal(t, got.RunID, w.turn(got.RunID).ID)
 
 	counted := w.get(hook.ID)
@@ -145,7 +145,7 @@ func TestInvokeAnAgentThatTakesNoTurns(t *testing.T) {
 		require.Equal(t, run.CreatedAt, *run.FinishedAt)
 		require.False(t, run.CreatedAt.Before(before.Time) || run.CreatedAt.After(after.Time))
 		run.Error, run.StartedAt, run.FinishedAt = nil, nil, nil
-		require.Equal(t, turn.Run{ID: run.ID, WebhookID: hook.ID, Status: turn.RunFailed, AgentID: w.AgentID, CreatedAt: run.CreatedAt}, run)
+		require.Equal(t, turn.Run{ID: run.ID, WebhookID: hook.ID, Status: turn.RunFailed, AgentID: &w.AgentID, CreatedAt: run.CreatedAt}, run)
 		withPayload, err := turn.GetRunWithPayload(t.Context(), w.db.App.In(w.TenantID), hook.ID, run.ID)
 		require.NoError(t, err)
 		require.Equal(t, `{"message":"Hello","order":4711}`, string(withPayload.ContextSnapshot))

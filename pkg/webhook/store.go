@@ -10,6 +10,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/fault"
 	"github.com/agentplatform/agentplatform/pkg/ident"
 	"github.com/agentplatform/agentplatform/pkg/postgres"
+	"github.com/agentplatform/agentplatform/pkg/routine"
 )
 
 const columns = `id, tenant_id, token_end, name, description, target_type, agent_id, routine_id, prompt, config, enabled, rate_limit,
@@ -63,7 +64,7 @@ func Create(ctx context.Context, tx pgx.Tx, tenantID string, s Settings) (Webhoo
 	if err := s.complete(); err != nil {
 		return Webhook{}, err
 	}
-	if err := checkAgent(ctx, tx, s); err != nil {
+	if err := checkTarget(ctx, tx, s); err != nil {
 		return Webhook{}, err
 	}
 	now, token := ident.Now(), newToken()
@@ -87,8 +88,8 @@ func Update(ctx context.Context, tx pgx.Tx, id string, change func(now Webhook) 
 	if err := changed.complete(); err != nil || changed.same(w.Settings) {
 		return w, err
 	}
-	if *changed.AgentID != *w.AgentID { // a webhook whose agent was archived since can still be disabled
-		if err := checkAgent(ctx, tx, changed); err != nil {
+	if changed.target() != w.target() { // a webhook whose agent was archived since, or whose routine was deleted, can still be disabled
+		if err := checkTarget(ctx, tx, changed); err != nil {
 			return w, err
 		}
 	}
@@ -112,14 +113,21 @@ func Delete(ctx context.Context, tx pgx.Tx, id string, check func(now Webhook) e
 	return err
 }
 
-// checkAgent refuses an agent that could never be started.
-func checkAgent(ctx context.Context, tx pgx.Tx, s Settings) error {
+// checkTarget refuses an agent that could never be started, and a routine that is not there.
+func checkTarget(ctx context.Context, tx pgx.Tx, s Settings) error {
+	if s.TargetType == Routine {
+		_, err := routine.Get(ctx, tx, *s.RoutineID, nil)
+		if fault.IsMissing(err) {
+			err = unknown("routine")
+		}
+		return err
+	}
 	found, err := postgres.All(ctx, tx, pgx.RowTo[bool], `select status = 'archived' from agents where id = $1`, s.AgentID)
 	switch {
 	case err != nil:
 		return err
 	case len(found) == 0:
-		return fault.Invalid("agent_id names no agent of the tenant")
+		return unknown("agent")
 	case found[0]:
 		return fault.Invalid("the agent is archived")
 	}

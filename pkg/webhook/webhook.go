@@ -1,9 +1,11 @@
-// Package webhook starts agents for whatever can POST: webhooks, and the calls that become runs.
+// Package webhook starts agents and routines for whatever can POST: webhooks, and the calls that become runs.
 //
 // What holds:
 //   - A token is stored as its SHA-256 and compared in constant time. Which of id and token is wrong, nobody can tell.
 //   - A call is accepted when its thread, its message and its run are committed, together. A run is a turn (package turn) with the body that
 //     came with the call, so it survives whatever a turn survives.
+//   - A call of a routine's webhook is accepted when the routine's run (package routine) and the record of the call, which have one id, are committed,
+//     together. The run is given the body, and the record ends with the run.
 //   - Among calls with the same Idempotency-Key one makes a run; the others are answered with it.
 //   - The body of a call reaches the model as a block that is marked as data, and nothing of it the system prompt. Its message, and what a
 //     prompt takes from it, are the user message.
@@ -120,21 +122,41 @@ func (s *Settings) complete() error {
 func (s *Settings) checkTarget() error {
 	switch s.TargetType {
 	case Agent:
-	case Routine, Task:
-		return fault.Invalid("target_type %s is not available on this platform yet; agent is", s.TargetType)
+		return s.name("agent", &s.AgentID, s.RoutineID, "routine")
+	case Routine:
+		if s.Prompt != nil {
+			return fault.Invalid("prompt is for target_type agent")
+		}
+		return s.name("routine", &s.RoutineID, s.AgentID, "agent")
+	case Task:
+		return fault.Invalid("target_type %s is not available on this platform yet; agent and routine are", s.TargetType)
 	default:
 		return errTarget
 	}
+}
+
+// name checks that the target is named, and no other.
+func (s *Settings) name(kind string, id **string, other *string, otherKind string) error {
 	switch {
-	case s.AgentID == nil:
-		return fault.Invalid("agent_id is required for target_type agent")
-	case !ident.Valid(*s.AgentID):
-		return fault.Invalid("agent_id names no agent of the tenant")
-	case s.RoutineID != nil:
-		return fault.Invalid("routine_id is for target_type routine")
+	case *id == nil:
+		return fault.Invalid("%s_id is required for target_type %s", kind, kind)
+	case !ident.Valid(**id):
+		return unknown(kind)
+	case other != nil:
+		return fault.Invalid("%s_id is for target_type %s", otherKind, otherKind)
 	}
-	s.AgentID = new(strings.ToLower(*s.AgentID)) // as the database spells it
+	*id = new(strings.ToLower(**id)) // as the database spells it
 	return nil
+}
+
+func unknown(kind string) error { return fault.Invalid("%s_id names no %s of the tenant", kind, kind) }
+
+// target is the id of what a call starts.
+func (s *Settings) target() string {
+	if s.TargetType == Routine {
+		return *s.RoutineID
+	}
+	return *s.AgentID
 }
 
 // same reports whether two settings say the same.

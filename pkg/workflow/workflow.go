@@ -1,4 +1,5 @@
-// Package workflow is the port to an engine that runs Amazon States Language: in the cloud AWS Step Functions (pkg/cloud/stepfunctions).
+// Package workflow is the port to an engine that runs Amazon States Language: in the cloud AWS Step Functions (pkg/cloud/stepfunctions), on one machine
+// the platform's own database (pkg/local/workflow).
 //
 // A machine is a definition under a name; a run is one execution of it. What holds:
 //
@@ -20,14 +21,24 @@ import (
 	"time"
 )
 
-// Engine runs machines. It is safe for concurrent use.
+// Engine runs machines. It is safe for concurrent use. Its parts are what callers are given: none needs more than one or two of them.
 type Engine interface {
+	Machines
+	Runs
+	Tasks
+}
+
+// Machines are what there is to run.
+type Machines interface {
 	// Put makes the machine of that name. One that has this definition already stays; one that has another is ErrMachineExists. What the engine
 	// cannot run is a *DefinitionError.
 	Put(ctx context.Context, machine, definition string) error
 	// Delete takes a machine away; one that is not there is no error. Its runs end at their next state, and none starts. Its name is not for use again.
 	Delete(ctx context.Context, machine string) error
+}
 
+// Runs are what runs, or has run.
+type Runs interface {
 	// Start starts a run of a machine, and returns the id that it has in the engine and, as $$.Execution.Id, in the definition. Another input than
 	// the run of that name has is ErrRunExists. Two inputs are the same if their texts are, but for white space around tokens.
 	Start(ctx context.Context, machine, name string, input json.RawMessage) (run string, err error)
@@ -38,7 +49,10 @@ type Engine interface {
 	// History is at most limit (at least 1) of a run's steps, in order, from the one after that Seq on; 0 is before the first. Fewer than limit are
 	// all that there are as yet.
 	History(ctx context.Context, run string, after, limit int) ([]Step, error)
+}
 
+// Tasks are what a run waits for: each is answered once, by its token.
+type Tasks interface {
 	// Succeed ends the task that waits with that token; output becomes its result.
 	Succeed(ctx context.Context, token string, output json.RawMessage) error
 	// Fail ends it with an error, which the machine may retry or catch by its code.

@@ -12,7 +12,7 @@ export function request(ctx) {
     operation: ctx.env.BATCH_FIELDS.split(',').includes(field) ? 'BatchInvoke' : 'Invoke',
     payload: {
       field,
-      arguments: written(ctx.args),
+      arguments: written(field, ctx.args),
       source: ctx.source,
       claims: ctx.identity.claims,
       requestId: requestId(ctx),
@@ -43,17 +43,24 @@ export function response(ctx) {
   return answer.data;
 }
 
-// AppSync reads an AWSJSON argument, functions take its text. These are all: metadata of an input and of its cases, and the schema of its evaluators.
-function written(args) {
+// AppSync reads an AWSJSON argument, functions take its text. These are all: what a routine is started with; and of an input its metadata, definition and
+// input, the metadata of its cases, and the schema of its evaluators and of a loop's goal.
+function written(field, args) {
+  if (field === 'Mutation.startRoutine') {
+    return withText(args, 'input');
+  }
   if (!args.input) {
     return args;
   }
-  const input = withText(args.input, 'metadata');
+  const input = ['metadata', 'definition', 'input'].reduce(withText, args.input);
   if (input.cases) {
     input.cases = input.cases.map((c) => withText(c, 'metadata'));
   }
   if (input.evaluators) {
     input.evaluators = input.evaluators.map((e) => withText(e, 'schema'));
+  }
+  if (input.loop && input.loop.goal) {
+    input.loop = { ...input.loop, goal: input.loop.goal.map((e) => withText(e, 'schema')) };
   }
   return { ...args, input };
 }

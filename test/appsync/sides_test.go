@@ -20,6 +20,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/gateway"
 	"github.com/agentplatform/agentplatform/pkg/handler/handlertest"
 	"github.com/agentplatform/agentplatform/pkg/ident"
+	"github.com/agentplatform/agentplatform/pkg/local/workflow"
 	"github.com/agentplatform/agentplatform/pkg/object"
 	"github.com/agentplatform/agentplatform/pkg/postgres/pgtest"
 	"github.com/agentplatform/agentplatform/pkg/tenant"
@@ -37,6 +38,7 @@ type side struct {
 	known        map[string]string // what steps saved, for later ones
 	told         map[string]string // ids of this side → their number in order of appearance
 	requests     int
+	workflow     *workflow.Engine
 }
 
 const operator = "ops@platform.test"
@@ -45,6 +47,7 @@ const operator = "ops@platform.test"
 func newSide(t *testing.T, name string, store *object.Store) *side {
 	s := &side{Platform: handlertest.New(t, operator), t: t, name: name, functions: map[string]lambda.Handler{}, told: map[string]string{}}
 	s.WithStore(store.In("audit-"+name), store.In("exports-"+name))
+	s.withEngines()
 	s.acme, s.globex = s.DB.World(t, "acme"), s.DB.World(t, "globex")
 	s.known = map[string]string{"tenant": s.acme.TenantID, "agent": s.acme.AgentID, "foreign": s.globex.AgentID, "user": s.acme.UserID, "nobody": ident.New()}
 	for _, row := range rows(t).ByGraphQL() {
@@ -138,6 +141,7 @@ func (s *side) do(st step) (raw, comparable response) {
 	}
 	sort.SliceStable(answer.Errors, func(i, j int) bool { return fmt.Sprint(answer.Errors[i].Path) < fmt.Sprint(answer.Errors[j].Path) })
 	for name, path := range st.save {
+		require.Empty(s.t, answer.Errors, st.name)
 		s.known[name] = member(s.t, answer.Data, path)
 	}
 	text, err := json.Marshal(answer)

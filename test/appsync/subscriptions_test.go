@@ -248,18 +248,23 @@ func TestArguments(t *testing.T) {
 		}
 	}
 	require.ElementsMatch(t, publishing, iam)
-	require.Equal(t, []string{"input.cases.metadata", "input.evaluators.schema", "input.metadata"}, slices.Sorted(maps.Keys(found)))
+	require.Equal(t, []string{"input", "input.cases.metadata", "input.definition", "input.evaluators.schema", "input.input", "input.loop.goal.schema", "input.metadata"}, slices.Sorted(maps.Keys(found)))
 
 	e := start(t, nil)
-	written := func(input values) any {
-		ran := e.run(deployed(t), "request", values{"info": info("Mutation", "createEvaluation"), "args": values{"id": "x", "input": input}, "source": nil,
+	written := func(field string, input values) any {
+		ran := e.run(deployed(t), "request", values{"info": info("Mutation", field), "args": values{"id": "x", "input": input}, "source": nil,
 			"identity": values{"claims": values{}}, "request": values{"headers": values{"x-amzn-requestid": "r"}}})
 		require.Nil(t, ran.Error)
 		return ran.Value.(map[string]any)["payload"].(map[string]any)["arguments"].(map[string]any)["input"]
 	}
 	require.Equal(t, values{"metadata": `{"a":[1,null]}`, "name": "n", "cases": []any{values{"input": "a", "metadata": `{"b":"ü"}`}, values{"input": "b"}, values{"metadata": nil}},
 		"evaluators": []any{values{"type": "json_schema", "schema": `{"type":"object"}`}, values{"schema": "false"}, values{"type": "exact"}}},
-		written(values{"metadata": values{"a": []any{1, nil}}, "name": "n", "cases": []any{values{"input": "a", "metadata": values{"b": "ü"}}, values{"input": "b"}, values{"metadata": nil}},
+		written("createEvaluation", values{"metadata": values{"a": []any{1, nil}}, "name": "n", "cases": []any{values{"input": "a", "metadata": values{"b": "ü"}}, values{"input": "b"}, values{"metadata": nil}},
 			"evaluators": []any{values{"type": "json_schema", "schema": values{"type": "object"}}, values{"schema": false}, values{"type": "exact"}}}))
-	require.Equal(t, values{"metadata": nil, "cases": nil, "evaluators": []any{}}, written(values{"metadata": nil, "cases": nil, "evaluators": []any{}}))
+	require.Equal(t, values{"metadata": nil, "cases": nil, "evaluators": []any{}}, written("createEvaluation", values{"metadata": nil, "cases": nil, "evaluators": []any{}}))
+	require.Equal(t, values{"definition": `{"StartAt":"A"}`, "name": "n"}, written("createRoutine", values{"definition": values{"StartAt": "A"}, "name": "n"}))
+	require.Equal(t, values{"input": `{"n":1}`, "loop": values{"maxIterations": 2.0, "goal": []any{values{"schema": `{"type":"object"}`}}}},
+		written("createSchedule", values{"input": values{"n": 1}, "loop": values{"maxIterations": 2, "goal": []any{values{"schema": values{"type": "object"}}}}}))
+	require.Equal(t, values{"loop": nil}, written("updateSchedule", values{"loop": nil}))
+	require.Equal(t, `{"metadata":{"a":1}}`, written("startRoutine", values{"metadata": values{"a": 1}}), "it is JSON as a whole")
 }

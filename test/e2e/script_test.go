@@ -31,7 +31,7 @@ func TestScripts(t *testing.T) {
 			"open": scripted(1, (*script).open), "send": scripted(2, (*script).send), "ended": scripted(2, (*script).ended),
 			"messages": scripted(1, (*script).messages), "watch": scripted(2, (*script).watch), "watch-agent": scripted(2, (*script).watchAgent),
 			"await": scripted(2, (*script).await), "events": scripted(1, (*script).events), "streamed": scripted(2, (*script).streamed),
-			"curl": scripted(2, (*script).curl),
+			"curl": scripted(2, (*script).curl), "until": scripted(2, (*script).until),
 		},
 	})
 }
@@ -108,7 +108,7 @@ func (s *script) ask(ts *testscript.TestScript, query string, v vars) error {
 	return nil
 }
 
-// graphql QUERY [name=text] [name:=json] …
+// graphql QUERY [name=text] [name=@file] [name:=json] …
 func (s *script) graphql(ts *testscript.TestScript, args []string) error {
 	v, rest, err := variables(args[1:])
 	if err != nil {
@@ -117,7 +117,37 @@ func (s *script) graphql(ts *testscript.TestScript, args []string) error {
 	if len(rest) > 0 {
 		return fmt.Errorf("want name=text or name:=json, have %q", rest)
 	}
+	for name, value := range v {
+		if file, is := value.(string); is && strings.HasPrefix(file, "@") {
+			v[name] = ts.ReadFile(file[1:])
+		}
+	}
 	return s.ask(ts, args[0], v)
+}
+
+// until REGEXP QUERY [name=text] [name:=json] …: asks until the data matches.
+func (s *script) until(ts *testscript.TestScript, args []string) error {
+	matches, err := regexp.Compile(args[0])
+	if err != nil {
+		return err
+	}
+	v, rest, err := variables(args[2:])
+	if err != nil {
+		return err
+	}
+	if len(rest) > 0 {
+		return fmt.Errorf("want name=text or name:=json, have %q", rest)
+	}
+	err = until(func() (bool, error) {
+		a, err := s.user.ask(args[1], v)
+		s.last = a
+		return matches.Match(a.Data), err
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, s.last.Raw)
+	}
+	fmt.Fprintf(ts.Stdout(), "%s\n", s.last.Data)
+	return nil
 }
 
 var assignment = regexp.MustCompile(`(?s)^([A-Za-z]+)(:?=)(.*)$`)

@@ -107,7 +107,7 @@ func (l *lane) stopped(t *testing.T, c cut) {
 	body := "/slow 500\n/say one two three four five six seven"
 	l.say(t, g, body)()
 	for range 2 {
-		l.wait(t, g, body, func(t turn) bool { return t.Status == "running" })
+		l.wait(t, g, body, func(t turn) bool { return t.Status == "running" && t.Attempts == 1 }) // one that is handed back has none
 		l.kill(t, c.point, 1, l.stop)
 		l.revive(t)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// cut is a conversation whose platform is killed twice: at a crash point, and again when the turn has been taken up. Between two points there is nothing
+// cut is a conversation, or a run of a schedule or a routine, whose platform is killed twice: at a crash point, and again when it has been taken up. Between two points there is nothing
 // that lasts, or one transaction: what a budget has set aside and spent is settled in that of "tools finished" and of "committed", and a guardrail's other decisions
 // are in the transaction of the step that they belong to.
 type cut struct {
@@ -21,12 +21,12 @@ type cut struct {
 	nth      int    // the time that it is reached; 0: the first
 	then     string // the second death's; empty: the same, for the first time
 	attempts int    // in which the turn ends
-	lost     bool   // the entry was in flight: whether it was made is not known
+	lost     bool   // what has an effect outside was in flight, an entry or a mail: whether it was made is not known
 	maybe    bool   // it may have been, or not yet, or not any more
 	held     func(l *lane, t *testing.T, c cut)
 }
 
-// cuts are all, in the order of a turn: the crash points of the code and no other (TestEveryPointIsCut).
+// cuts are all, in the order of a turn, of a schedule's run and of a routine's: the crash points of the code and no other (TestEveryPointIsCut).
 var cuts = []cut{
 	{point: "message requested", then: "claimed", attempts: 2, held: (*lane).work},
 	{point: "run requested", then: "claimed", attempts: 2, held: (*lane).webhook},
@@ -56,16 +56,58 @@ var cuts = []cut{
 	{point: "rating asked", attempts: 1, held: (*lane).over},
 	{point: "rating claimed", attempts: 1, held: (*lane).over},
 	{point: "rating graded", attempts: 1, held: (*lane).over},
+
+	{point: "schedule run written", then: "execution opened", held: (*lane).loop},
+	{point: "execution opened", held: (*lane).loop},
+	{point: "callback added", held: (*lane).loop},
+	{point: "callback claimed", held: (*lane).loop},
+	{point: "callback told", held: (*lane).loop},
+	{point: "iteration graded", held: (*lane).loop},
+	{point: "iteration rated", held: (*lane).loop},
+	{point: "iteration decided", held: (*lane).loop},
+	{point: "iteration decided", nth: 2, then: "execution closed", held: (*lane).loop},
+	{point: "execution closed", held: (*lane).loop},
+
+	{point: "machine put", held: (*lane).routineMade},
+	{point: "machine deleted", held: (*lane).routineRetired},
+	{point: "run stopped", then: "run ended", held: (*lane).routineStopped},
+
+	{point: "run written", then: "run prepared", held: (*lane).errandBegun},
+	{point: "run prepared", held: (*lane).errandBegun},
+	{point: "run started", lost: true, maybe: true, held: (*lane).errandBegun},
+	{point: "step begun", lost: true, maybe: true, held: (*lane).errandBegun},
+	{point: "step claimed", held: (*lane).errandBegun},
+	{point: "tool called", lost: true, maybe: true, held: (*lane).errandBegun},
+	{point: "step done", lost: true, held: (*lane).errandBegun},
+	{point: "step finished", then: "callback claimed", held: (*lane).errandBegun},
+
+	{point: "step decided", then: "callback claimed", held: (*lane).errandDecided},
+	{point: "step begun", lost: true, maybe: true, held: (*lane).errandDecided},
+	{point: "step claimed", held: (*lane).errandDecided},
+	{point: "mail asked", then: "step done", lost: true, held: (*lane).errandDecided},
+	{point: "step done", lost: true, held: (*lane).errandDecided},
+	{point: "step finished", then: "callback told", held: (*lane).errandDecided},
+	{point: "run started", held: (*lane).errandDecided},
+	{point: "run ended", held: (*lane).errandDecided},
+	{point: "run ended", nth: 2, held: (*lane).errandDecided},
+	{point: "run settled", then: "callback claimed", held: (*lane).errandDecided},
+	{point: "step decided", then: "callback told", held: (*lane).denied},
+
+	{point: "execution opened", then: "run prepared", held: (*lane).scheduled},
+	{point: "run requested", then: "run started", held: (*lane).called},
+	{point: "run written", then: "run ended", held: (*lane).called},
+	{point: "run written", attempts: 3, held: (*lane).agents},
 }
 
 // inFlight is no crash point: the platform is killed from outside, while the tool's server works on the call.
 const inFlight = "in flight"
 
-// The list is all crash points there are: each has a conversation that dies there, and there is none that is not in the code.
+// The list is all crash points there are: each has a conversation or a run that dies there, and there is none that is not in the code.
 func TestEveryPointIsCut(t *testing.T) {
-	signals := regexp.MustCompile(`[sS]ignal\("([^"]+)"\)`)
+	signals := regexp.MustCompile(`[sS]ignal(?:\(\))?\("([^"]+)"\)`)
 	var written []string
-	for _, pattern := range []string{"pkg/turn/*.go", "pkg/evaluation/turn.go", "functions/*/*.go"} {
+	for _, pattern := range []string{"pkg/turn/*.go", "pkg/tool/use.go", "pkg/evaluation/turn.go", "pkg/callback/*.go", "pkg/schedule/*.go", "pkg/routine/*.go", "pkg/routine/step/*.go",
+		"functions/*/*.go"} {
 		files, err := filepath.Glob("../../" + pattern)
 		require.NoError(t, err)
 		require.NotEmpty(t, files)

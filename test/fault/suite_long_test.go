@@ -122,15 +122,28 @@ func (l *lane) kill(t *testing.T, point string, nth int, by func()) {
 // restart starts the platform to die again, and then to live.
 func (l *lane) restart(t *testing.T, point string) {
 	t.Helper()
+	l.restartBy(t, point, func() {})
+}
+
+// restartBy is restart, where what is done has it die, unless it has died by itself before.
+func (l *lane) restartBy(t *testing.T, point string, by func()) {
+	t.Helper()
+	l.dies(t, point, by)
+	l.revive(t)
+}
+
+// dies starts the platform, which is to die at a point by itself or by what is done.
+func (l *lane) dies(t *testing.T, point string, by func()) {
+	t.Helper()
 	require.NoError(t, l.order(point, 1))
 	err := l.start(t.Context())
 	if err == nil {
+		by()
 		err = l.died()
 	} else if errors.Is(err, errDied) {
 		err = nil
 	}
 	require.NoError(t, err, "the second time at %s", point)
-	l.revive(t)
 }
 
 func (l *lane) revive(t *testing.T) {
@@ -181,6 +194,13 @@ func (l *lane) repeated(t *testing.T, g ground, body string) (turnID string) {
 func (l *lane) held(t *testing.T, g ground, attempts, parts int, bodies []string, turnIDs ...string) history {
 	t.Helper()
 	h := l.kept(t, g, attempts, parts, bodies, turnIDs...)
+	l.paid(t, g, h)
+	return h
+}
+
+// paid is what a thread has cost: nothing is left reserved, and what is spent is what its turns say.
+func (l *lane) paid(t *testing.T, g ground, h history) {
+	t.Helper()
 	spent, reserved, err := l.money(t.Context())
 	require.NoError(t, err)
 	cost, err := costs(h.Turns.Items...)
@@ -188,7 +208,6 @@ func (l *lane) held(t *testing.T, g ground, attempts, parts int, bodies []string
 	require.Zero(t, reserved)
 	require.Positive(t, cost)
 	require.Equal(t, cost, spent-g.spent)
-	return h
 }
 
 // kept is the rest of it: each of the bodies is there once, and so is the answer to each of the turns, in so many messages; the turns ran one after the
@@ -203,9 +222,16 @@ func (l *lane) kept(t *testing.T, g ground, attempts, parts int, bodies []string
 	}
 	h, err := l.read(t.Context(), g.thread)
 	require.NoError(t, err)
-	require.Equal(t, "open", strings.ToLower(h.Status))
-	require.Len(t, h.Turns.Items, len(turnIDs))
 	require.Equal(t, attempts, h.turn(turnIDs[len(turnIDs)-1]).Attempts)
+	l.whole(t, h, "open", parts, bodies, turnIDs...)
+	return h
+}
+
+// whole is what a thread is whose turns are over.
+func (l *lane) whole(t *testing.T, h history, status string, parts int, bodies []string, turnIDs ...string) {
+	t.Helper()
+	require.Equal(t, status, strings.ToLower(h.Status))
+	require.Len(t, h.Turns.Items, len(turnIDs))
 	var said []string
 	for _, m := range h.Messages.Items {
 		if m.Role == "user" {
@@ -220,7 +246,6 @@ func (l *lane) kept(t *testing.T, g ground, attempts, parts int, bodies []string
 	wrong, err := l.told(t.Context(), h)
 	require.NoError(t, err)
 	require.Empty(t, wrong)
-	return h
 }
 
 // entry is the outcome of a call that must not be made twice, as the record, the model and the book have it.

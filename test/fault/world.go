@@ -41,7 +41,7 @@ func (m *machine) enter(ctx context.Context, name, email string, b *book) (*tena
 		return nil, err
 	}
 	var agent struct{ CreateAgent struct{ ID string } }
-	err = u.query(ctx, `mutation ($guardrail: ID!) { createAgent(input: {name: "Clerk", tools: ["book__*", "ask_user"], toolApprovals: ["book__pay"], guardrailId: $guardrail,
+	err = u.query(ctx, `mutation ($guardrail: ID!) { createAgent(input: {name: "Clerk", tools: ["book__*", "ask_user", "start_routine"], toolApprovals: ["book__pay"], guardrailId: $guardrail,
 		evaluators: [{type: length, minCharacters: 1}]}) { id } }`, vars{"guardrail": guardrail.CreateGuardrail.ID}, &agent)
 	if err != nil {
 		return nil, err

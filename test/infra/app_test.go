@@ -46,7 +46,7 @@ func needsOf(t *testing.T, row manifest.Row) []string {
 }
 
 func async(row manifest.Row) bool {
-	return slices.Contains(row.On, "invoke") || len(row.Triggers("schedule")) > 0
+	return slices.Contains(row.On, "invoke") || len(row.Triggers("schedule")) > 0 || len(row.Triggers("event")) > 0
 }
 
 func TestEveryRowIsAFunction(t *testing.T) {
@@ -133,6 +133,12 @@ var grants = map[string]struct {
 	"mail":      {[]string{"ses:SendEmail", "ses:SendRawEmail"}, nil},
 	"mail-from": {nil, []string{"MAIL_FROM"}},
 	"egress":    {nil, nil},
+	"clock": {[]string{"scheduler:CreateSchedule", "scheduler:UpdateSchedule", "scheduler:GetSchedule", "scheduler:DeleteSchedule", "scheduler:ListSchedules", "iam:PassRole"},
+		[]string{"SCHEDULE_GROUP", "SCHEDULE_TARGET_ARN", "SCHEDULE_ROLE_ARN", "SCHEDULE_DEAD_LETTERS_ARN"}},
+	"workflow:machines": {[]string{"states:CreateStateMachine", "states:DescribeStateMachine", "states:DeleteStateMachine", "states:ValidateStateMachineDefinition", "iam:PassRole"},
+		[]string{"WORKFLOW_ROLE_ARN", "FUNCTION_PREFIX", "WORKFLOW_LOG_GROUP_ARN"}},
+	"workflow:runs":  {[]string{"states:StartExecution", "states:DescribeExecution", "states:GetExecutionHistory", "states:StopExecution"}, []string{"WORKFLOW_ROLE_ARN", "FUNCTION_PREFIX"}},
+	"workflow:tasks": {[]string{"states:SendTaskSuccess", "states:SendTaskFailure", "states:SendTaskHeartbeat"}, []string{"WORKFLOW_ROLE_ARN", "FUNCTION_PREFIX"}},
 }
 
 // running is what every function may do: be traced, be in a VPC, log.
@@ -244,7 +250,8 @@ func on(may []statement, action string) (resources []string) {
 
 // everywhere are the actions for which a service takes no narrower resource than "*".
 var everywhere = []string{"xray:PutTraceSegments", "xray:PutTelemetryRecords", "xray:GetSamplingRules", "xray:GetSamplingTargets", "logs:CreateLogDelivery", "logs:GetLogDelivery",
-	"logs:UpdateLogDelivery", "logs:DeleteLogDelivery", "logs:ListLogDeliveries", "logs:PutResourcePolicy", "logs:DescribeResourcePolicies", "logs:DescribeLogGroups", "cloudwatch:PutMetricData", "ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets", "ecr:GetAuthorizationToken"}
+	"logs:UpdateLogDelivery", "logs:DeleteLogDelivery", "logs:ListLogDeliveries", "logs:PutResourcePolicy", "logs:DescribeResourcePolicies", "logs:DescribeLogGroups", "cloudwatch:PutMetricData", "ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets", "ecr:GetAuthorizationToken",
+	"scheduler:ListSchedules", "states:ValidateStateMachineDefinition", "states:SendTaskSuccess", "states:SendTaskFailure", "states:SendTaskHeartbeat"}
 
 // partly are resources of which a part cannot be said, each with its reason.
 var partly = map[string]*regexp.Regexp{
@@ -258,6 +265,9 @@ var partly = map[string]*regexp.Regexp{
 	"tenants' secrets of tool servers":                regexp.MustCompile(`^arn:aws:ssm:eu-central-1:123456789012:parameter/agentplatform-dev/tools/\*$`),
 	"any log group: the service looks for its own":    regexp.MustCompile(`^arn:aws:logs:eu-central-1:123456789012:log-group:\*$`),
 	"log groups of AgentCore's runtimes":              regexp.MustCompile(`^arn:aws:logs:eu-central-1:123456789012:log-group:/aws/bedrock-agentcore/runtimes/\*$`),
+	"tenants' schedules, in one group":                regexp.MustCompile(`^arn:aws:scheduler:eu-central-1:123456789012:schedule/agentplatform-dev-tenants/\*$`),
+	"machines of tenants' routines, and their runs":   regexp.MustCompile(`^arn:aws:states:eu-central-1:123456789012:(stateMachine:agentplatform-dev-routine-\*|execution:agentplatform-dev-routine-\*:\*)$`),
+	"runs of one of the platform's own":               regexp.MustCompile(`^arn:aws:states:eu-central-1:123456789012:execution:agentplatform-dev-[a-z-]+:\*$`),
 	"profiles of a family's models":                   regexp.MustCompile(`^arn:aws:bedrock:eu-central-1:123456789012:inference-profile/[a-z]+\.anthropic\.claude-\*$`),
 }
 
@@ -512,6 +522,9 @@ func TestAlarmsLookAtWhatIsThere(t *testing.T) {
 		return slices.Compact(found)
 	}
 	require.Equal(t, figures(`\bfigure\(ctx, "([a-z.]+)"`, "pkg", "audit", "ledger", "*.go"), figures(`(?m)^    "(audit\.[a-z.]+)" += \{`, "infra", "app", "alarms.tf"))
+	ofSchedules := figures(`"(schedule\.[a-z]+)"`, "pkg", "schedule", "drift.go")
+	require.Equal(t, ofSchedules, figures(`"(schedule\.[a-z]+)"`, "infra", "app", "dashboard.tf"))
+	require.Subset(t, ofSchedules, figures(`"(schedule\.[a-z]+)"`, "infra", "app", "alarms.tf"))
 	ofTurns := `"(turns|cost|(?:turn|tokens|denials)\.[a-z_]+)`
 	told := append(figures(ofTurns+`"`, "pkg", "turn", "observe.go"), figures(ofTurns+`"`, "pkg", "handler", "denied.go")...)
 	told = slices.DeleteFunc(told, func(name string) bool { return name == "turn.duration" }) // the phases, all in all: for whoever looks for it
@@ -580,7 +593,7 @@ func TestWhatCannotBeDeployedIsRefused(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dist, "get-agent.zip")))
 
 	routes := strings.Replace(string(schema.Routes), `"functions": [`, `"functions": [
-    {"name": "greet", "package": "greet", "on": ["invoke", "telegram /greet", "state welcome"], "auth": "everybody", "needs": ["db", "invoke:nobody", "telepathy"], "timeout": 10, "memory": 256},`, 1)
+    {"name": "greet", "package": "greet", "on": ["invoke", "telegram /greet", "event rain", "state welcome"], "auth": "everybody", "needs": ["db", "invoke:nobody", "telepathy"], "timeout": 10, "memory": 256},`, 1)
 	require.NoError(t, os.WriteFile(filepath.Join(top, "schema", "routes.json"), []byte(routes), 0o600))
 
 	aws := newIdentityOnly()
@@ -605,8 +618,8 @@ func TestWhatCannotBeDeployedIsRefused(t *testing.T) {
 	require.ElementsMatch(t, []string{
 		"error: No zip in ../../dist for get-agent, greet: run `make build`. If it still says so, schema/routes.json has a row for which there is no functions/<package>/<name>/main.go.",
 		"error: schema/routes.json names needs that nothing is granted for: invoke:nobody, telepathy. Say in needs.tf what each may do and which settings it takes; an invoke: names a row.",
-		"error: schema/routes.json has triggers that this tier does not make: telegram /greet. It knows graphql, http, schedule, invoke, call, trigger, state and deploy.",
-		"error: schema/routes.json has tasks of state machines that are not there: welcome (greet). The machine auto-thread is schema/workflow/auto_thread.asl.json.",
+		"error: schema/routes.json has triggers that this tier does not make: telegram /greet, event rain. It knows graphql, http, schedule, invoke, call, trigger, state, event states and deploy.",
+		"error: schema/routes.json has tasks of state machines that are not there: welcome (greet). The machine auto-thread is schema/workflow/auto_thread.asl.json; routine are those of tenants' routines.",
 		"error: foundation is of agentplatform-dev in eu-central-1, account 123456789012; this is agentplatform-test in eu-central-1, account 123456789012.",
 		"error: schema/routes.json: auth of greet must be user, operator, internal, api-secret or webhook-token.",
 		"error: runtime_image_tag is missing: push the agent runtime's image to 123456789012.dkr.ecr.eu-central-1.amazonaws.com/agentplatform-dev/agent-runtime and name its tag, for example runtime_image_tag = \"1.4.0\"; or let turns run in a function: agent_runtime = false.",

@@ -90,11 +90,17 @@ func TestTestsNeitherSkipNorSleep(t *testing.T) {
 	}
 }
 
-// Migrations go forward only and are numbered without gaps: what is deployed is never edited, and never taken back.
+// Migrations go forward only and are numbered without gaps: what is deployed is never edited, and never taken back. So are the versions of tables that a
+// part of the one-machine cloud keeps for itself, in a folder of its own.
 func TestMigrationsGoForward(t *testing.T) {
-	number := 0
+	number, own := 0, map[string]int{}
 	for _, name := range paths(t) {
 		if path.Ext(name) != ".sql" {
+			continue
+		}
+		if matches("pkg/local/*/tables", path.Dir(name)) {
+			own[path.Dir(name)]++
+			require.Equal(t, strconv.Itoa(own[path.Dir(name)])+".sql", path.Base(name), path.Dir(name))
 			continue
 		}
 		require.Equal(t, "schema/sql", path.Dir(name), "%s: SQL files are migrations", name)

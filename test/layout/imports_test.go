@@ -14,10 +14,10 @@ import (
 const (
 	words        = "schema pkg/fault pkg/ident pkg/manifest pkg/tenant pkg/page pkg/text pkg/atomicfile pkg/trace pkg/metric"
 	evidence     = "pkg/audit pkg/audit/canonical pkg/audit/merkle pkg/audit/anchor" // the audit log's bytes, without any technology
-	technologies = "pkg/postgres pkg/model pkg/object pkg/publish pkg/invoke pkg/deadletter pkg/identity pkg/secret pkg/sign pkg/mail pkg/push pkg/workflow pkg/clock pkg/sandbox pkg/agentcore pkg/guardrail pkg/egress"
+	technologies = "pkg/postgres pkg/model pkg/object pkg/publish pkg/invoke pkg/deadletter pkg/identity pkg/secret pkg/sign pkg/mail pkg/push pkg/workflow pkg/workflow/asl pkg/clock pkg/sandbox pkg/agentcore pkg/guardrail pkg/egress"
 	times        = "pkg/clock/expression pkg/clock/due"                    // apart from the port: they link the time zones into whoever imports them
 	notes        = "pkg/clienttoken pkg/notify pkg/audit pkg/audit/outbox" // rows that every noun writes in its transaction
-	nouns        = "pkg/agent pkg/thread pkg/budget pkg/guardrail/store pkg/tool pkg/toolserver pkg/turn pkg/webhook pkg/schedule pkg/evaluator pkg/evaluator/grade pkg/evaluation pkg/retention pkg/space pkg/user"
+	nouns        = "pkg/agent pkg/thread pkg/budget pkg/guardrail/store pkg/tool pkg/toolserver pkg/turn pkg/callback pkg/routine pkg/routine/step pkg/webhook pkg/schedule pkg/evaluator pkg/evaluator/grade pkg/evaluation pkg/retention pkg/space pkg/user"
 	log          = "pkg/audit/trail pkg/audit/export pkg/audit/ledger pkg/audit/proof" // who writes the audit log, and who reads it
 
 	forTests = "!pkg/postgres/pgtest !pkg/handler/handlertest !pkg/handler/openapitest !pkg/audit/witness/witnesstest !pkg/audit/trail/trailtest !pkg/audit/verify/verifytest !pkg/oauth/oauthtest" // as what takes them out
@@ -48,6 +48,7 @@ var mayImport = []struct{ who, project, outside string }{
 	{"pkg/object", words, aws},
 	{"pkg/publish pkg/invoke pkg/secret pkg/sign pkg/mail pkg/push pkg/workflow pkg/clock pkg/sandbox", words, ""},
 	{"pkg/clock/expression pkg/clock/due", words + " pkg/clock " + times, ""},
+	{"pkg/workflow/asl", "pkg/workflow", ""},      // the language of definitions: without any technology
 	{"pkg/deadletter", words + " pkg/invoke", ""}, // a letter is sent again by an invoke
 	{"pkg/identity", words, "github.com/golang-jwt/jwt/v5/... github.com/MicahParks/..."},
 	{"pkg/agentcore", "", ""},
@@ -82,8 +83,11 @@ var mayImport = []struct{ who, project, outside string }{
 	{"pkg/guardrail/store", words + " " + technologies + " " + notes + " pkg/agent", pgx},
 	{"pkg/budget", words + " " + technologies + " " + notes, pgx},
 	{"pkg/turn", words + " " + technologies + " " + notes + " pkg/agent pkg/thread pkg/budget pkg/guardrail/store pkg/tool pkg/toolserver pkg/evaluator", pgx + " " + group},
-	{"pkg/webhook", words + " " + technologies + " " + notes + " pkg/agent pkg/thread pkg/budget pkg/turn", pgx},
-	{"pkg/schedule", words + " " + technologies + " " + times + " " + notes + " pkg/agent pkg/thread pkg/budget pkg/turn", pgx},
+	{"pkg/webhook", words + " " + technologies + " " + notes + " pkg/agent pkg/thread pkg/budget pkg/turn pkg/routine", pgx},
+	{"pkg/callback", words + " " + technologies + " " + notes + " pkg/turn", pgx}, // what the workflow engine is told of turns, and of whatever else a task waits for
+	{"pkg/schedule", words + " " + technologies + " " + times + " " + notes + " pkg/evaluator pkg/evaluator/grade pkg/evaluation pkg/agent pkg/thread pkg/budget pkg/turn", pgx},
+	{"pkg/routine", words + " " + technologies + " " + notes + " pkg/workflow/asl pkg/turn pkg/callback", pgx + " " + group},
+	{"pkg/routine/step", words + " " + technologies + " " + notes + " pkg/agent pkg/thread pkg/budget pkg/guardrail/store pkg/tool pkg/turn pkg/callback pkg/routine", pgx},
 	{"pkg/evaluation", words + " " + technologies + " " + notes + " pkg/evaluator pkg/evaluator/grade pkg/agent pkg/thread pkg/budget pkg/turn", pgx},
 	{"pkg/retention", words + " pkg/postgres pkg/thread", pgx},
 	{"pkg/space", words + " " + technologies + " " + notes + " pkg/agent", pgx},
@@ -109,7 +113,7 @@ var mayImport = []struct{ who, project, outside string }{
 
 	// The one-machine cloud takes the table as a value, so that it does not import it.
 	{"pkg/local", "schema pkg/... !pkg/launch !pkg/cloud/... pkg/cloud/bedrock " + forTests, "..."},
-	{"pkg/local/*", words + " " + technologies + " " + times + " pkg/gateway pkg/handler", "..."},
+	{"pkg/local/*", words + " " + technologies + " " + times + " pkg/gateway pkg/handler pkg/local/workers", "..."},
 
 	// Commands put everything together, and nobody imports them.
 	{"cmd/*", "schema functions pkg/... !pkg/launch " + forTests, "..."},

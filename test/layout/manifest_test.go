@@ -75,6 +75,8 @@ var adapters = []struct{ adapter, needs, service string }{
 	{"agentcore.Runtimes", `^runtime$`, "bedrockagentcore"},
 	{"codeinterpreter.Sandbox", `^sandbox$`, "bedrockagentcore"},
 	{"ssm.ToolSecrets", `^secret:tools$`, "ssm"},
+	{"scheduler.Schedules", `^clock$`, "scheduler"},
+	{"stepfunctions.Workflow", `^workflow:`, "sfn"},
 	{"secretsmanager.Secrets", `^(page-key|audit|api-secret)$`, "secretsmanager"},
 }
 
@@ -151,6 +153,11 @@ var uses = map[string][]string{
 	"Runtimes":      {"runtime"},
 	"Sandbox":       {"sandbox"},
 	"ToolSecrets":   {"secret:tools"},
+	"Clock":         {"clock"},
+	"Machines":      {"workflow:machines"},
+	"FunctionName":  {"workflow:machines"},
+	"Runs":          {"workflow:runs"},
+	"Tasks":         {"workflow:tasks"},
 	"Egress":        {"egress"},
 	"Fields":        {"fields"},
 	"Call":          {"invoke:"}, // likewise
@@ -261,6 +268,7 @@ var triggers = map[string]struct {
 	"http":     {`^(GET|POST|PUT|PATCH|DELETE) (/[\w.-]+|/\{\w+\})+$`, []string{"HTTP", "REST"}, []manifest.Auth{manifest.AuthUser, manifest.AuthOperator, manifest.AuthSecret, manifest.AuthWebhook}, 30},
 	"schedule": {`^rate\(\d+ (minute|minutes|hour|hours|day|days)\)$|^cron\(.+\)$`, []string{"Schedule", "Task"}, []manifest.Auth{manifest.AuthInternal}, 900},
 	"invoke":   {`^$`, []string{"Task", "Schedule"}, []manifest.Auth{manifest.AuthInternal}, 900},
+	"event":    {`^states$`, []string{"Task"}, []manifest.Auth{manifest.AuthInternal}, 900},
 	"call":     {`^$`, []string{"Call"}, []manifest.Auth{manifest.AuthInternal}, 60},
 	"state":    {`^[a-z]+(-[a-z]+)*$`, []string{"State"}, []manifest.Auth{manifest.AuthInternal}, 900}, // see workflow_test.go
 	"trigger":  {`^cognito:[a-z-]+$`, []string{"Trigger"}, []manifest.Auth{manifest.AuthInternal}, 5},

@@ -67,6 +67,7 @@ func TestEachAlarmIsExplained(t *testing.T) {
 	}
 	each["figure"] = keys("limits")
 	each["heartbeat"] = []string{"<schedule>"}
+	each["executions"] = []string{"<machine>"}
 	var alarms []string
 	for _, m := range regexp.MustCompile(`(?s)resource "aws_cloudwatch_metric_alarm" "(\w+)" \{(.*?)\n\}\n`).FindAllStringSubmatch(source, -1) {
 		name := regexp.MustCompile(`alarm_name +=\s"\$\{local\.prefix\}-([^"]+)"`).FindStringSubmatch(m[2])
@@ -219,7 +220,8 @@ func TestTheCostEstimateIsOfThisDeployment(t *testing.T) {
 
 	// An alarm is paid for by each metric that it looks at. A function more does not make the estimate wrong, a tenth more does.
 	m := rows(t)
-	metrics := float64(len(m.Rows)) + 4 + 4 + 4 + 2 // errors; figures of the ledger; alarms of one metric; gateways; turns
+	// errors; figures of the ledger, and of schedules; alarms of one metric; gateways; turns; executions
+	metrics := float64(len(m.Rows)) + 4 + 1 + 5 + 4 + 2 + 3
 	for _, row := range m.Rows {
 		if row.Reserved == nil {
 			metrics++

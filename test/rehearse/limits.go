@@ -16,7 +16,7 @@ var unseen = []struct{ what, why string }{
 	{"GraphQL", "AppSync answers no field and no subscription; test/appsync runs resolvers and schema"},
 	{"the HTTP API", "API Gateway passes no request on and checks no token; test/e2e sends the requests to a one-machine platform"},
 	{"functions beside a deployment's own", "nothing calls them; test/e2e runs their programs"},
-	{"schedules and state machines", "the scheduler never calls, and no execution is begun; test/workflow runs the state machine"},
+	{"schedules and state machines", "the scheduler never calls, no execution is begun, and no rule is told of one; test/workflow runs the state machine"},
 	{"the agent runtime, its memory and the knowledge base", "they are names: no container is started, no document is taken in"},
 	{"the console", "CloudFront serves nothing"},
 	{"names and certificates", "no name leads anywhere, and a certificate is proven when it is looked at for the second time"},

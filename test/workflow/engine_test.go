@@ -1,82 +1,93 @@
 package workflow_test
 
 import (
-	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
+	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-lambda-go/lambda/messages"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agentplatform/agentplatform/pkg/ident"
+	"github.com/agentplatform/agentplatform/pkg/cloud/stepfunctions"
+	"github.com/agentplatform/agentplatform/pkg/local/awsapi"
+	"github.com/agentplatform/agentplatform/pkg/local/host"
+	local "github.com/agentplatform/agentplatform/pkg/local/workflow"
+	"github.com/agentplatform/agentplatform/pkg/postgres/pgtest"
+	"github.com/agentplatform/agentplatform/pkg/workflow"
 	"github.com/agentplatform/agentplatform/test/moto"
 )
 
 const minute, tick = time.Minute, 20 * time.Millisecond
 
-// engine is moto's Step Functions.
+// Where both engines are, so that the same has the same ARN in both.
+const (
+	region  = "us-east-1"
+	account = "123456789012"
+	prefix  = "agentplatform-test-"                                              // of functions and machines
+	arn     = "arn:aws:lambda:" + region + ":" + account + ":function:" + prefix // with a function's name behind
+	role    = "arn:aws:iam::" + account + ":role/workflow"
+	key     = "test" // access key and secret
+)
+
+// invoke is how an engine calls a function, by its name, and waits for its answer. A failure of the function is a messages.InvokeResponse_Error or a
+// *host.FunctionError.
+type invoke func(ctx context.Context, function string, payload []byte) ([]byte, error)
+
+// engine is one, and where it is to be had as AWS's Step Functions, for functions in processes of their own.
 type engine struct {
-	t   testing.TB
+	workflow.Engine
 	url string
 }
 
-// newEngine starts moto, whose tasks call functions at that URL of AWS Lambda.
-func newEngine(t testing.TB, lambda string) engine {
+// engines start an engine whose tasks call functions; it ends with the test.
+var engines = map[string]func(testing.TB, invoke) engine{"moto": newMoto, "local": newLocal}
+
+// newMoto is moto's Step Functions behind the adapter that is used in the cloud.
+func newMoto(t testing.TB, functions invoke) engine {
 	t.Helper()
-	return engine{t, moto.States(t, lambda)}
-}
-
-// ask calls an operation of the API.
-func (e engine) ask(operation string, input, output any) {
-	e.t.Helper()
-	body, err := json.Marshal(input)
-	require.NoError(e.t, err)
-	request, err := http.NewRequestWithContext(e.t.Context(), http.MethodPost, e.url, bytes.NewReader(body))
-	require.NoError(e.t, err)
-	request.Header.Set("Content-Type", "application/x-amz-json-1.0")
-	request.Header.Set("X-Amz-Target", "AWSStepFunctions."+operation)
-	request.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/states/aws4_request, SignedHeaders=host, Signature=none")
-	response, err := http.DefaultClient.Do(request)
-	require.NoError(e.t, err)
-	defer response.Body.Close()
-	var answer json.RawMessage
-	require.NoError(e.t, json.NewDecoder(response.Body).Decode(&answer))
-	require.Equal(e.t, http.StatusOK, response.StatusCode, "%s: %s", operation, answer)
-	require.NoError(e.t, json.Unmarshal(answer, output))
-}
-
-// execution is what DescribeExecution tells of an execution that is over, and the states that it has entered.
-type execution struct {
-	ARN                          string `json:"executionArn"`
-	Status, Output, Error, Cause string
-	States                       []string `json:"-"`
-}
-
-// execute runs a definition to its end, as a state machine of its own: moto keeps the first definition under a name.
-func (e engine) execute(name, definition string, input any) (x execution) {
-	e.t.Helper()
-	var machine struct{ StateMachineARN string }
-	e.ask("CreateStateMachine", map[string]any{"name": name + "-" + ident.New(), "definition": definition, "roleArn": "arn:aws:iam::123456789012:role/workflow"}, &machine)
-	text, err := json.Marshal(input)
-	require.NoError(e.t, err)
-	var started struct{ ExecutionARN string }
-	e.ask("StartExecution", map[string]any{"stateMachineArn": machine.StateMachineARN, "name": ident.New(), "input": string(text)}, &started)
-	require.Eventually(e.t, func() bool {
-		x = execution{}
-		e.ask("DescribeExecution", map[string]any{"executionArn": started.ExecutionARN}, &x)
-		return x.Status != "RUNNING"
-	}, minute, tick)
-	var history struct {
-		Events []struct {
-			Entered *struct{ Name string } `json:"stateEnteredEventDetails"`
+	lambda := httptest.NewServer(&host.API{Prefix: prefix, Invoke: func(ctx context.Context, function string, payload []byte) ([]byte, error) {
+		answer, err := functions(ctx, function, payload)
+		if failed := (messages.InvokeResponse_Error{}); errors.As(err, &failed) {
+			text, _ := json.Marshal(failed) // strings only
+			err = &host.FunctionError{Type: failed.Type, Message: failed.Message, Payload: text}
 		}
-	}
-	e.ask("GetExecutionHistory", map[string]any{"executionArn": started.ExecutionARN}, &history)
-	for _, event := range history.Events {
-		if event.Entered != nil {
-			x.States = append(x.States, event.Entered.Name)
-		}
-	}
-	return x
+		return answer, err
+	}})
+	t.Cleanup(lambda.Close)
+	url := moto.States(t, lambda.URL)
+	client := sfn.New(sfn.Options{Region: region, BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider(key, key, "")})
+	return engine{stepfunctions.Engine{Client: client, RoleARN: role, Prefix: prefix}, url}
+}
+
+// newLocal is the platform's own engine, with a database of its own.
+func newLocal(t testing.TB, functions invoke) engine {
+	t.Helper()
+	e, err := local.Open(t.Context(), local.Config{URL: pgtest.New(t).SuperURL, Region: region, Account: account, Prefix: prefix,
+		Functions: func(ctx context.Context, function string, payload []byte) ([]byte, error) {
+			answer, err := functions(ctx, function, payload)
+			if failed := (*host.FunctionError)(nil); errors.As(err, &failed) {
+				err = messages.InvokeResponse_Error{Type: failed.Type, Message: failed.Message}
+			}
+			return answer, err
+		}})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = e.Run(ctx) }) // until then
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+		e.Close()
+	})
+	api := httptest.NewServer(awsapi.New(awsapi.Config{AccessKey: key, Secret: key, Lambda: http.NotFoundHandler(), Workflow: e,
+		Machines: "arn:aws:states:" + region + ":" + account + ":stateMachine:" + prefix}))
+	t.Cleanup(api.Close)
+	return engine{e, api.URL}
 }

@@ -1,6 +1,14 @@
-// Package workflow_test holds the workflows of schema/workflow: asl-validator reads their definitions, and moto's Step Functions, an
-// implementation of the language by others, executes them with the functions' real binaries, real PostgreSQL and the offline model behind
-// Bedrock's wire format. What is expected is read from both sides: from the engine's execution and from the platform's database.
+// Package workflow_test holds the platform's workflow engine (pkg/local/workflow, with the language in pkg/workflow/asl) against others' judgement, and
+// the workflows of schema/workflow against both engines.
+//
+//   - testdata/corpus has definitions with inputs, and how they end. moto's Step Functions, an implementation of the language by others, and the
+//     platform's engine run them behind the same port: same status, output, error and history.
+//   - testdata/definitions.json has definitions with what is wrong with them. asl-validator and package asl judge them, those of the corpus and those of
+//     schema/workflow alike.
+//   - auto-thread runs on both engines with the functions' real binaries, real PostgreSQL and the offline model behind Bedrock's wire format. What is
+//     expected is read from both sides: from the engine's run and from the platform's database.
+//
+// Without moto or Node.js the tests fail.
 package workflow_test
 
 import (
@@ -35,10 +43,10 @@ func definitions(t testing.TB) map[string]string {
 
 var placeholder = regexp.MustCompile(`\$\{([a-z-]+)\}`)
 
-// deployed is a definition with the functions' ARNs in it, their names after that prefix.
-func deployed(t testing.TB, workflow, prefix string) string {
+// deployed is a definition with the functions' ARNs in it.
+func deployed(t testing.TB, workflow string) string {
 	t.Helper()
 	text := definitions(t)[workflow]
 	require.NotEmpty(t, text)
-	return placeholder.ReplaceAllString(text, "arn:aws:lambda:us-east-1:123456789012:function:"+prefix+"$1")
+	return placeholder.ReplaceAllString(text, arn+"$1")
 }

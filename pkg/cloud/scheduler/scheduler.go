@@ -29,7 +29,7 @@ import (
 //   - The SDK makes a ClientToken for each call and keeps it over its own retries, so a retry whose first try arrived does nothing. A token made of what
 //     is put would be wrong: the third of Put(a), Put(b), Put(a) would be taken for the first.
 //   - The service refuses a start of more than five minutes ago. A start that is past goes as what is left of it: of a rate its next occurrence, of a
-//     cron nothing. The one that was put is in the description.
+//     cron nothing. It promises nothing of an end that is past: one that is disabled goes without. Those that were put are in the description.
 type Clock struct {
 	// Client's role needs scheduler:CreateSchedule, UpdateSchedule, GetSchedule and DeleteSchedule on the group's schedules, scheduler:ListSchedules,
 	// and iam:PassRole on Role for scheduler.amazonaws.com. Required.
@@ -46,6 +46,7 @@ const (
 	maxAttempts = 185 // the service's most, so that Window ends them
 	pageSize    = 100 // likewise
 	started     = "Starts "
+	ended       = "Ends "
 )
 
 // Put creates the schedule, and updates it if it is there; whoever deletes it between the two does not win against it.
@@ -64,11 +65,19 @@ func (c *Clock) Put(ctx context.Context, s clock.Schedule) error {
 	if s.Enabled {
 		create.State = types.ScheduleStateEnabled
 	}
+	var past []string
 	if !s.Start.IsZero() && s.Start.Before(now()) {
 		if create.StartDate, err = left(s, now()); err != nil {
 			return err
 		}
-		create.Description = aws.String(started + s.Start.Format(time.RFC3339))
+		past = append(past, started+s.Start.Format(time.RFC3339))
+	}
+	if !s.Enabled && !s.End.IsZero() && !s.End.After(now()) {
+		create.EndDate = nil
+		past = append(past, ended+s.End.Format(time.RFC3339))
+	}
+	if len(past) > 0 {
+		create.Description = aws.String(strings.Join(past, ", "))
 	}
 	update := scheduler.UpdateScheduleInput{Name: create.Name, GroupName: create.GroupName, ScheduleExpression: create.ScheduleExpression,
 		ScheduleExpressionTimezone: create.ScheduleExpressionTimezone, StartDate: create.StartDate, EndDate: create.EndDate, State: create.State,
@@ -136,9 +145,13 @@ func (c *Clock) Get(ctx context.Context, name string) (s clock.Schedule, err err
 	if out.Target != nil {
 		s.Input = json.RawMessage(aws.ToString(out.Target.Input))
 	}
-	if text, past := strings.CutPrefix(aws.ToString(out.Description), started); past {
-		if s.Start, err = time.Parse(time.RFC3339, text); err != nil {
-			return s, fmt.Errorf("schedule %s: its description is not one that was put: %w", name, err)
+	for past := range strings.SplitSeq(aws.ToString(out.Description), ", ") {
+		for word, bound := range map[string]*time.Time{started: &s.Start, ended: &s.End} {
+			if text, is := strings.CutPrefix(past, word); is {
+				if *bound, err = time.Parse(time.RFC3339, text); err != nil {
+					return s, fmt.Errorf("schedule %s: its description is not one that was put: %w", name, err)
+				}
+			}
 		}
 	}
 	return s, nil

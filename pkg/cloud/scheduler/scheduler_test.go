@@ -148,6 +148,19 @@ func TestAStartThatIsPast(t *testing.T) {
 	}
 }
 
+// What the service makes of an end that is past is nowhere said: what is over and disabled goes without.
+func TestAnEndThatIsPast(t *testing.T) {
+	s, c := start(t, "")
+	over := clock.Schedule{Name: "s", Expression: "rate(1 day)", Start: now.AddDate(0, -1, 0), End: now.Add(-time.Hour)}
+	require.NoError(t, c.Put(t.Context(), over))
+	require.NotContains(t, s.bodies[0], "EndDate")
+	require.Equal(t, "Starts 2027-02-10T12:00:30Z, Ends 2027-03-10T11:00:30Z", s.bodies[0]["Description"])
+	over.End = now.Add(time.Hour)
+	require.NoError(t, c.Put(t.Context(), over))
+	require.Equal(t, float64(over.End.Unix()), s.bodies[1]["EndDate"])
+	require.Equal(t, "Starts 2027-02-10T12:00:30Z", s.bodies[1]["Description"])
+}
+
 func TestWhatIsSent(t *testing.T) {
 	s, c := start(t, "ConflictException", "")
 	c.DeadLetters = "arn:queue"

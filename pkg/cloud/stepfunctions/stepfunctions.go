@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -38,11 +39,18 @@ type Engine struct {
 
 var _ workflow.Engine = Engine{}
 
-// Put has the definition validated, for what is wrong and where, before the state machine is created.
+// service is a task's resource that AWS has in each of its partitions under another name.
+var service = regexp.MustCompile(`("Resource"\s*:\s*")arn:aws:states:::`)
+
+// Put has the definition validated, for what is wrong and where, before the state machine is created. A definition names services as in the partition
+// aws; in another one they are put as they are called there.
 func (e Engine) Put(ctx context.Context, machine, definition string) error {
 	id, err := e.machine(machine)
 	if err == nil {
 		err = workflow.CheckDefinition(definition)
+	}
+	if parts := strings.SplitN(id, ":", 3); err == nil && parts[1] != "aws" {
+		definition = service.ReplaceAllString(definition, "${1}arn:"+parts[1]+":states:::")
 	}
 	if err == nil {
 		err = e.validate(ctx, definition)

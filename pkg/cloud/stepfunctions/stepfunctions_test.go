@@ -33,6 +33,17 @@ func TestPut(t *testing.T) {
 	}
 }
 
+// A service has another name in each partition, and texts of a definition are nobody's to change.
+func TestPutNamesServicesOfThePartition(t *testing.T) {
+	define := func(partition string) string {
+		return `{"StartAt":"A","States":{"A":{"Type":"Task","Resource": "arn:` + partition + `:states:::lambda:invoke","Parameters":{"text":"arn:aws:states:::lambda:invoke"},"End":true}}}`
+	}
+	e, s := engine(t, map[string][]object{"ValidateStateMachineDefinition": valid, "CreateStateMachine": {{"stateMachineArn": machines + "m", "creationDate": 1}}})
+	require.NoError(t, e.Put(t.Context(), "m", define("aws")))
+	require.Equal(t, define("aws-us-gov"), s.asked("ValidateStateMachineDefinition")[0]["definition"])
+	require.Equal(t, define("aws-us-gov"), s.asked("CreateStateMachine")[0]["definition"])
+}
+
 func TestPutRefusesADefinition(t *testing.T) {
 	e, s := engine(t, map[string][]object{"ValidateStateMachineDefinition": {{"result": "FAIL", "truncated": false, "diagnostics": []object{
 		{"severity": "ERROR", "code": "MISSING_TRANSITION_TARGET", "message": `Missing "Next" target: B`, "location": "/States/A/Next"},

@@ -17,11 +17,18 @@ func (l Loaded) Ready() (*guardrail.Guardrail, error) { return l.Guardrail, l.er
 
 // Queue asks, in a turn's batch, for the guardrail of its agent: its own, or else its template's. l is set when the batch has run.
 func Queue(b *pgx.Batch, turnID string, l *Loaded) {
+	l.queue(b, `thread_turns t join agents a on a.tenant_id = t.tenant_id and a.id = t.agent_id`, `t.id`, turnID)
+}
+
+// QueueOf asks, in a batch, for the guardrail of an agent: its own, or else its template's. l is set when the batch has run.
+func QueueOf(b *pgx.Batch, agentID string, l *Loaded) { l.queue(b, `agents a`, `a.id`, agentID) }
+
+func (l *Loaded) queue(b *pgx.Batch, from, key, id string) {
 	b.Queue(`select coalesce(a.guardrail_id::text, tp.guardrail_id), `+columns+`
-		from thread_turns t join agents a on a.tenant_id = t.tenant_id and a.id = t.agent_id
+		from `+from+`
 			join agent_templates tp on tp.tenant_id = a.tenant_id and tp.id = a.template_id
 			left join guardrails g on g.tenant_id = a.tenant_id and g.id::text = coalesce(a.guardrail_id::text, tp.guardrail_id)
-		where t.id = $1 and coalesce(a.guardrail_id::text, tp.guardrail_id) is not null`, turnID).Query(func(rows pgx.Rows) error {
+		where `+key+` = $1 and coalesce(a.guardrail_id::text, tp.guardrail_id) is not null`, id).Query(func(rows pgx.Rows) error {
 		*l = Loaded{} // the batch may be run again
 		var named string
 		var id, name *string

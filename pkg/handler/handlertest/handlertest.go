@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/agentplatform/agentplatform/pkg/clock"
 	"github.com/agentplatform/agentplatform/pkg/egress"
 	"github.com/agentplatform/agentplatform/pkg/fault"
 	"github.com/agentplatform/agentplatform/pkg/guardrail"
@@ -27,6 +28,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/secret"
 	"github.com/agentplatform/agentplatform/pkg/sign"
 	"github.com/agentplatform/agentplatform/pkg/tenant"
+	"github.com/agentplatform/agentplatform/pkg/workflow"
 	"github.com/agentplatform/agentplatform/schema"
 )
 
@@ -84,8 +86,11 @@ func New(t testing.TB, operators ...string) *Platform {
 		Exports:      func() *object.Bucket { panic("no bucket: see WithStore") },
 		Call:         func() invoke.Caller { panic("no functions: see WithFunctions") },
 		Mail:         func() *mail.Mailer { panic("no mail: see WithMail") },
+		Clock:        func() clock.Clock { panic("no clock: see WithClock") },
+		Workflow:     func() workflow.Engine { panic("no workflow engine: see WithWorkflow") },
 		Identity:     func() identity.Directory { return &p.directory },
 		APISecret:    func() string { return APISecret },
+		FunctionName: func(name string) string { return name },
 		DefaultModel: func() string { return Model },
 	}
 	return p
@@ -102,6 +107,18 @@ func (p *Platform) WithStore(audit, exports *object.Bucket) *Platform {
 func (p *Platform) WithMail(from string, by mail.Carrier) *Platform {
 	p.ports.Mail = func() *mail.Mailer { return mail.New(by) }
 	p.ports.MailFrom = func() string { return from }
+	return p
+}
+
+// WithClock gives the functions that clock.
+func (p *Platform) WithClock(c clock.Clock) *Platform {
+	p.ports.Clock = func() clock.Clock { return c }
+	return p
+}
+
+// WithWorkflow gives the functions that workflow engine.
+func (p *Platform) WithWorkflow(e workflow.Engine) *Platform {
+	p.ports.Workflow = func() workflow.Engine { return e }
 	return p
 }
 

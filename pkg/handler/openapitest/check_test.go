@@ -78,7 +78,7 @@ func shown() object {
 }
 
 func run() object {
-	return object{"run_id": webhookID, "webhook_id": webhookID, "status": "succeeded", "test": false, "thread_id": "AUTO-1", "agent_id": agentID, "error": nil, "input_tokens": 1,
+	return object{"run_id": webhookID, "webhook_id": webhookID, "status": "succeeded", "test": false, "thread_id": "AUTO-1", "agent_id": agentID, "routine_id": nil, "error": nil, "input_tokens": 1,
 		"output_tokens": 1, "cost_usd": "0.000001", "created_at": at, "started_at": at, "finished_at": at}
 }
 

@@ -6,11 +6,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agentplatform/agentplatform/pkg/clock"
 	"github.com/agentplatform/agentplatform/pkg/mail"
 	"github.com/agentplatform/agentplatform/pkg/publish"
 	"github.com/agentplatform/agentplatform/pkg/sandbox"
 	"github.com/agentplatform/agentplatform/pkg/secret"
 	"github.com/agentplatform/agentplatform/pkg/sign"
+	"github.com/agentplatform/agentplatform/pkg/workflow"
 )
 
 // Config is what stands behind the operations. All of it is required.
@@ -30,6 +32,13 @@ type Config struct {
 	InterpreterID string          // of the one code interpreter
 	Sandbox       sandbox.Sandbox // what it runs code in, with InterpreterLimits
 
+	Workflow workflow.Engine // what runs Step Functions' state machines
+	Machines string          // how the state machines' ARNs begin, the prefix of their names included
+
+	Clock          clock.Clock // what holds EventBridge Scheduler's schedules
+	ScheduleGroup  string      // the one group of them
+	ScheduleTarget string      // ARN of the one state machine that they start
+
 	Mail     mail.Carrier // who carries SES's mails
 	MailFrom string       // their one sender
 }
@@ -41,6 +50,7 @@ func New(c Config) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("POST /2015-03-31/functions/", c.Lambda)
 	mux.Handle("POST /graphql", appSync{c.Publisher})
+	machines := &states{c.Workflow, c.Machines}
 	(&interpreter{id: c.InterpreterID, sandbox: c.Sandbox, sessions: map[string]time.Time{}}).routes(mux)
 	mux.Handle("POST /v2/email/outbound-emails", emails{c.Mail, c.MailFrom})
 	mux.HandleFunc("POST /{$}", func(w http.ResponseWriter, r *http.Request) {
@@ -49,13 +59,15 @@ func New(c Config) http.Handler {
 			keys.ServeHTTP(w, r)
 		case "AmazonSSM":
 			kept.ServeHTTP(w, r)
+		case "AWSStepFunctions":
+			machines.ServeHTTP(w, r)
 		case "AWSCognitoIdentityProviderService":
 			c.Cognito.ServeHTTP(w, r)
 		default:
 			refuse(w, http.StatusBadRequest, "UnknownOperationException", "this platform has no such service: "+service)
 		}
 	})
-	return signed(c.AccessKey, c.Secret, mux)
+	return signed(c.AccessKey, c.Secret, (&schedules{c.Clock, c.ScheduleGroup, c.ScheduleTarget}).before(mux))
 }
 
 // refuse is an error as AWS's JSON protocols have it.

@@ -33,7 +33,7 @@ type Config struct {
 	URL      string           // of a PostgreSQL database, as a role that may create a schema in it. Required
 	Workers  int              // occurrences that are delivered at a time. Default 16
 	Limit    time.Duration    // of one delivery. Default 1 minute
-	Attempts int              // deliveries of one occurrence, the first included. Default 8: about two minutes
+	Attempts int              // deliveries of one occurrence, the first included. Default 11: five minutes, after which a run has been missed
 	Now      func() time.Time // tests: the time, which they move on; Look tells the clock. Default time.Now
 }
 
@@ -53,7 +53,7 @@ func Open(ctx context.Context, config Config) (*Clock, error) {
 		config.Limit = time.Minute
 	}
 	if config.Attempts == 0 {
-		config.Attempts = 8
+		config.Attempts = 11
 	}
 	if config.Now == nil {
 		config.Now = time.Now
@@ -62,7 +62,7 @@ func Open(ctx context.Context, config Config) (*Clock, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := db.Unbound(ctx, func(tx pgx.Tx) error { return prepare(ctx, tx) }); err != nil {
+	if err := db.Unbound(ctx, func(tx pgx.Tx) error { return postgres.Grow(ctx, tx, "local_clock", versions) }); err != nil {
 		db.Close()
 		return nil, fmt.Errorf("the clock's tables: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agentplatform/agentplatform/pkg/clock"
+	"github.com/agentplatform/agentplatform/pkg/local/workers"
 )
 
 // Fire delivers an occurrence: what is due at that instant, which is long past if no clock ran. It is called again for the same occurrence after an
@@ -28,7 +29,7 @@ const (
 type run struct {
 	*Clock
 	fire    Fire
-	free    chan struct{} // a token each that may deliver
+	free    workers.Free // a token each that may deliver
 	over    chan result
 	mu      sync.Mutex
 	names   map[string]bool // that are being delivered here
@@ -38,10 +39,7 @@ type run struct {
 // Run delivers occurrences until ctx ends, then waits for those that are being delivered; their context ends with it. One that gives up for that
 // reason is delivered again by the next Run. Run returns ctx's error.
 func (c *Clock) Run(ctx context.Context, fire Fire) error {
-	r := &run{Clock: c, fire: fire, free: make(chan struct{}, c.config.Workers), over: make(chan result, c.config.Workers), names: map[string]bool{}}
-	for range c.config.Workers {
-		r.free <- struct{}{}
-	}
+	r := &run{Clock: c, fire: fire, free: workers.New(c.config.Workers), over: make(chan result, c.config.Workers), names: map[string]bool{}}
 	var own sync.WaitGroup
 	own.Go(func() { r.settle(ctx) })
 	own.Go(func() { r.listen(ctx) })
@@ -56,14 +54,12 @@ func (c *Clock) Run(ctx context.Context, fire Fire) error {
 
 // deliver starts what is due, as far as workers are free, and says when to look again.
 func (r *run) deliver(ctx context.Context) (next time.Time) {
-	n := r.take(ctx)
+	n := r.free.Take(ctx)
 	if n == 0 {
 		return next
 	}
 	claimed, next, err := r.claim(ctx, n)
-	for range n - len(claimed) {
-		r.free <- struct{}{}
-	}
+	r.free.Give(n - len(claimed))
 	if err != nil {
 		if ctx.Err() == nil {
 			slog.ErrorContext(ctx, "the clock cannot read what is due", "error", err)
@@ -76,29 +72,11 @@ func (r *run) deliver(ctx context.Context) (next time.Time) {
 	for _, o := range claimed {
 		r.working.Go(func() {
 			result := r.attempt(ctx, o)
-			r.free <- struct{}{}
+			r.free.Give(1)
 			r.over <- result
 		})
 	}
 	return next
-}
-
-// take waits for a worker and takes all that are free.
-func (r *run) take(ctx context.Context) (n int) {
-	select {
-	case <-r.free:
-		n++
-	case <-ctx.Done():
-		return 0
-	}
-	for {
-		select {
-		case <-r.free:
-			n++
-		default:
-			return n
-		}
-	}
 }
 
 func (r *run) wait(ctx context.Context, next time.Time) {
@@ -109,13 +87,7 @@ func (r *run) wait(ctx context.Context, next time.Time) {
 	if pause <= 0 {
 		return
 	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-r.look:
-	case <-ctx.Done():
-	}
+	workers.Pause(ctx, pause, r.look)
 }
 
 // listen looks whenever a schedule was put, by any clock on the database.

@@ -215,6 +215,33 @@ func TestFailures(t *testing.T) {
 	w.quiet()
 }
 
+// What is called again after five minutes is late, and no sooner is it given up.
+func TestHowLongItTries(t *testing.T) {
+	w := newWorld(t)
+	c, err := Open(t.Context(), Config{URL: w.db.SuperURL, Now: w.hand.Now})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	w.run(c, func(ctx context.Context, s clock.Schedule, at time.Time) error {
+		return errors.Join(w.keep(ctx, s, at), errors.New("no"))
+	})
+	w.put(c, clock.Schedule{Name: "a", Expression: "rate(1 day)"})
+	for {
+		require.Equal(t, occurrence{"a", began}, w.next())
+		var wake, due time.Time
+		require.Eventually(t, func() bool {
+			claim := w.hand.Now().Add(time.Minute + leaseMargin)
+			return w.super.QueryRow(t.Context(), `select wake, occurrence from local_clock.schedules where wake > $1 and wake <> $2`, w.hand.Now(), claim).Scan(&wake, &due) == nil
+		}, time.Minute, time.Millisecond)
+		if !due.Equal(began) {
+			break
+		}
+		w.hand.set(wake)
+		c.Look()
+	}
+	require.Greater(t, w.hand.Now().Sub(began), 5*time.Minute)
+	w.quiet()
+}
+
 // A Put that moves nothing leaves the occurrences alone; one that does begins anew, also while one is being fired. A deleted one is not fired again.
 func TestPutAndDelete(t *testing.T) {
 	w := newWorld(t)

@@ -1,13 +1,6 @@
 package clock
 
-import (
-	"context"
-	"fmt"
-
-	"github.com/jackc/pgx/v5"
-)
-
-// versions are the steps to the tables as they are now, each run once. A step is never edited: the next one follows it.
+// versions are the steps to the tables as they are now: see postgres.Grow.
 var versions = []string{
 	`create table local_clock.schedules (
 		name       text collate "C" primary key,
@@ -24,31 +17,4 @@ var versions = []string{
 		claim      bigint not null default 0   -- counts claims: who has an older one has none
 	);
 	create index schedules_wake on local_clock.schedules (wake) where wake is not null`,
-}
-
-// prepare brings the schema up to date. Of several that do so at once, one does it.
-func prepare(ctx context.Context, tx pgx.Tx) error {
-	if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('local_clock', 0))`); err != nil {
-		return err
-	}
-	if _, err := tx.Exec(ctx, `set local client_min_messages = warning; create schema if not exists local_clock;
-		create table if not exists local_clock.version (version integer not null)`); err != nil {
-		return err
-	}
-	var version int
-	if err := tx.QueryRow(ctx, `select coalesce(max(version), 0) from local_clock.version`).Scan(&version); err != nil {
-		return err
-	}
-	if version > len(versions) {
-		return fmt.Errorf("they are of version %d, made by a newer release; this one knows up to %d", version, len(versions))
-	}
-	for n, step := range versions[version:] {
-		if _, err := tx.Exec(ctx, step); err != nil {
-			return fmt.Errorf("version %d: %w", version+n+1, err)
-		}
-		if _, err := tx.Exec(ctx, `insert into local_clock.version values ($1)`, version+n+1); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -97,6 +97,9 @@ func initialize(ctx context.Context, config Config, bin, data string) error {
 	if ctx.Err() != nil {
 		return fail(ctx.Err())
 	}
+	if interrupted(err) {
+		return fail(context.Canceled)
+	}
 	if err != nil {
 		return fail(fmt.Errorf("initdb: %w: %s", err, lastLine(out)))
 	}

@@ -1,0 +1,2 @@
+// Package routine answers the operations on routines and their runs.
+package routine

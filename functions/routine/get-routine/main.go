@@ -1,0 +1,9 @@
+package main
+
+import (
+	"github.com/agentplatform/agentplatform/functions/routine"
+	"github.com/agentplatform/agentplatform/pkg/cloud"
+	"github.com/agentplatform/agentplatform/pkg/launch"
+)
+
+func main() { launch.Lambda("get-routine", routine.GetRoutine, cloud.DB) }

@@ -1,0 +1,13 @@
+package main
+
+import (
+	"github.com/agentplatform/agentplatform/functions/routine"
+	"github.com/agentplatform/agentplatform/pkg/cloud"
+	"github.com/agentplatform/agentplatform/pkg/cloud/secretsmanager"
+	"github.com/agentplatform/agentplatform/pkg/cloud/stepfunctions"
+	"github.com/agentplatform/agentplatform/pkg/launch"
+)
+
+func main() {
+	launch.Lambda("routine-run-steps", routine.RoutineRunSteps, cloud.DB, stepfunctions.Workflow, secretsmanager.Secrets)
+}

@@ -1,0 +1,10 @@
+package main
+
+import (
+	"github.com/agentplatform/agentplatform/functions/schedule"
+	"github.com/agentplatform/agentplatform/pkg/cloud"
+	"github.com/agentplatform/agentplatform/pkg/cloud/scheduler"
+	"github.com/agentplatform/agentplatform/pkg/launch"
+)
+
+func main() { launch.Lambda("delete-schedule", schedule.DeleteSchedule, cloud.DB, scheduler.Schedules) }

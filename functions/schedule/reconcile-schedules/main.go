@@ -1,0 +1,13 @@
+package main
+
+import (
+	"github.com/agentplatform/agentplatform/functions/schedule"
+	"github.com/agentplatform/agentplatform/pkg/cloud"
+	"github.com/agentplatform/agentplatform/pkg/cloud/scheduler"
+	"github.com/agentplatform/agentplatform/pkg/cloud/stepfunctions"
+	"github.com/agentplatform/agentplatform/pkg/launch"
+)
+
+func main() {
+	launch.Lambda("reconcile-schedules", schedule.ReconcileSchedules, cloud.DB, scheduler.Schedules, stepfunctions.Workflow)
+}

@@ -1,0 +1,2 @@
+// Package workflow tells the workflow engine what its tasks wait for.
+package workflow
