@@ -16,9 +16,11 @@ import (
 // CallTool does a step of a routine that calls a tool, or sends a mail; called on time, it has those done that nobody works on.
 func CallTool(env *handler.Env) lambda.Handler {
 	db, outside, answer, again := env.DB(), env.Egress(), env.Invoke("answer-callbacks"), env.Invoke("call-tool")
+	courier := &callback.Courier{DB: db, Tasks: env.Tasks()}
 	c := &step.Caller{
 		DB: db, Tools: tool.Of(tool.ReadThread(db), tool.AskUser(), tool.RunCode(env.Sandbox()), tool.HTTPFetch(db, outside)),
 		Servers: toolserver.New(db, env.ToolSecrets(), outside), Guard: guardrail.Checker{Bedrock: env.Guardrail()},
+		Ask:    courier.Deliver,
 		Answer: func(ctx context.Context, t callback.Task) error { return answer(ctx, t) },
 		Again:  func(ctx context.Context, w step.Work) error { return again(ctx, w) },
 		Signal: env.Signal(),

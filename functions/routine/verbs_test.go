@@ -343,3 +343,26 @@ func TestAPersonWritesAsTheRunEnds(t *testing.T) {
 	require.Equal(t, routine.Aborted, w.ended(run.ID).Status)
 	require.Equal(t, "queued", value[string](w, `select status::text from thread_turns where tenant_id = $1`, w.TenantID))
 }
+
+// An attempt whose time was over before anybody did it is not done: only the next one is.
+func TestAnAttemptThatTheEngineGaveUpIsNotDone(t *testing.T) {
+	w := newWorks(t)
+	address := value[string](w, `select email from users where id = $1`, w.UserID)
+	w.lose("call-tool")
+	run := w.run(only("send_mail", fmt.Sprintf(`{"to":%q,"subject":"s","text":"t"}`, address), `"TimeoutSeconds":60`,
+		`"Retry":[{"ErrorEquals":["States.Timeout"],"IntervalSeconds":1,"MaxAttempts":1}]`), `{}`)
+	begun := func(n int) bool {
+		return value[int](w, `select count(*) from routine_steps where run_id = $1`, run.ID) == n
+	}
+	require.Eventually(t, func() bool { return begun(1) }, time.Minute, 5*time.Millisecond)
+	w.later(61 * time.Second)
+	require.Eventually(t, func() bool { return begun(2) }, time.Minute, 5*time.Millisecond)
+	w.found()
+	w.change(`update routine_steps set lease_until = clock_timestamp() - interval '1 second'`)
+	w.sweep("call-tool")
+	require.NotEmpty(t, w.output(run.ID)["messageId"])
+	require.Eventually(t, func() bool {
+		return value[string](w, `select string_agg(status::text, ' ' order by id) from routine_steps where run_id = $1`, run.ID) == "cut succeeded"
+	}, time.Minute, 5*time.Millisecond)
+	require.Len(t, w.sent(), 1)
+}

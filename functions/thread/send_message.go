@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/agentplatform/agentplatform/pkg/callback"
 	"github.com/agentplatform/agentplatform/pkg/clienttoken"
 	"github.com/agentplatform/agentplatform/pkg/handler"
 	"github.com/agentplatform/agentplatform/pkg/notify"
@@ -17,7 +18,8 @@ import (
 
 // SendMessage answers Mutation.sendMessage: the message and its queued turn are committed, then the turn is dispatched.
 func SendMessage(env *handler.Env) lambda.Handler {
-	db, to, dispatch, signal := env.DB(), env.Publish(), env.Invoke("dispatch-turn"), env.Signal()
+	db, to, signal := env.DB(), env.Publish(), env.Signal()
+	dispatch, answer := env.Invoke("dispatch-turn"), env.Invoke("answer-callbacks")
 	type input struct {
 		ThreadID string      `json:"threadId"`
 		Body     string      `json:"body"`
@@ -48,6 +50,11 @@ func SendMessage(env *handler.Env) lambda.Handler {
 			return message, err
 		}
 		signal("message requested")
+		if asked.Callback != "" {
+			if err := answer(ctx, callback.Task{TenantID: caller.TenantID, CallbackID: asked.Callback}); err != nil {
+				slog.WarnContext(ctx, "the workflow that waits for the turn is told later", "tenant_id", caller.TenantID, "callback_id", asked.Callback, "error", err)
+			}
+		}
 		published := notify.Publish(ctx, to, caller.TenantID, asked.Notices...)
 		if err := dispatch(ctx, turn.Dispatch{TenantID: caller.TenantID, TurnID: asked.TurnID, Published: published}); err != nil {
 			slog.WarnContext(ctx, "dispatch failed; the reaper tries again", "tenant_id", caller.TenantID, "turn_id", asked.TurnID, "error", err)

@@ -13,6 +13,7 @@ import (
 
 	functions "github.com/agentplatform/agentplatform/functions/thread"
 	"github.com/agentplatform/agentplatform/pkg/agent"
+	"github.com/agentplatform/agentplatform/pkg/callback"
 	"github.com/agentplatform/agentplatform/pkg/fault"
 	"github.com/agentplatform/agentplatform/pkg/handler/handlertest"
 	"github.com/agentplatform/agentplatform/pkg/ident"
@@ -371,5 +372,32 @@ func TestEventIsTheContract(t *testing.T) {
 	require.NoError(t, json.Unmarshal(raw, &event))
 	for name, value := range filter {
 		require.Equal(t, value, event[name], "an event must hold what its subscribers are filtered by")
+	}
+}
+
+// Who interrupts a turn that waits for a person ends it: a workflow that waits for it is told, and no other message costs that call.
+func TestInterruptingATurnThatAWorkflowWaitsFor(t *testing.T) {
+	w := open(t, handlertest.New(t), "acme")
+	super := w.p.DB.Superuser(t)
+	for _, awaited := range []bool{false, true} {
+		th := w.thread()
+		first, err := w.send(args{"threadId": th.ID, "body": "one"})
+		require.Nil(t, err)
+		if awaited {
+			require.NoError(t, w.p.DB.App.InTenant(t.Context(), w.TenantID, func(tx pgx.Tx) error {
+				_, err := callback.Add(t.Context(), tx, callback.Callback{TenantID: w.TenantID, Token: "token", TurnID: *first.TurnID})
+				return err
+			}))
+		}
+		_, failed := super.Exec(t.Context(), `update thread_turns set status = 'waiting', waits_for = 'approval' where id = $1`, *first.TurnID)
+		require.NoError(t, failed)
+		invoked := len(w.p.Invoked())
+		_, err = w.send(args{"threadId": th.ID, "body": "two", "onBusy": "INTERRUPT"})
+		require.Nil(t, err)
+		want := []string{"dispatch-turn"}
+		if awaited {
+			want = []string{"answer-callbacks", "dispatch-turn"}
+		}
+		require.Equal(t, want, w.p.Invoked()[invoked:])
 	}
 }

@@ -8,8 +8,8 @@
 //   - A callback of anything else is due with the transaction that calls Answer or Fail. The first one counts.
 //   - The engine is told of what is due at least once, whoever dies in between: the row goes when the engine has been told. The engine takes the first
 //     answer to a token; a later one it refuses, which is as good as told.
-//   - While a callback that wants heartbeats is not due, the engine is told every minute or two that it goes on. So a state's HeartbeatSeconds must be
-//     300 or more.
+//   - While a callback is not due, the engine is told that it goes on: every minute or two where it wants heartbeats, so a state's HeartbeatSeconds must
+//     be 300 or more, and every five or six where it does not, for 900 or more.
 //   - A token is as good as the task it was given for, to whoever may speak to the engine: it is in no log and no error, and only its row has it.
 package callback
 
@@ -40,8 +40,8 @@ type Task struct {
 }
 
 const (
-	beatEvery = time.Minute    // between heartbeats; the sweep runs each minute, too
-	lookEvery = 24 * time.Hour // at one without heartbeats, for whether its task is still there
+	beatEvery = time.Minute     // between heartbeats; the sweep runs each minute, too
+	lookEvery = 5 * time.Minute // the same, of one that may wait for long: for whether its task is still there
 )
 
 // Callback is a task that waits.
@@ -49,7 +49,7 @@ type Callback struct {
 	TenantID  string
 	Token     string // the engine's
 	TurnID    string // whose end answers it; "": Answer or Fail does
-	Heartbeat bool   // the engine is told that it goes on until it is due
+	Heartbeat bool   // the engine is told every minute that it goes on until it is due; else every five
 }
 
 // Added is a callback's row.

@@ -98,6 +98,7 @@ func TestDefinitionsAreChecked(t *testing.T) {
 		"a name with slash":  {machine("A/~", `"A/~": `+task("x", ``, "")), "/States/A~1~0/Resource"},
 		"JSONata":            {`{"QueryLanguage": "JSONata", "StartAt": "A", "States": {"A": {"Type": "Succeed"}}}`, "JSONata"},
 		"distributed":        {machine("M", `"M": {"Type": "Map", "End": true, "ItemReader": {"Resource": "arn:aws:states:::s3:getObject"}, "ItemProcessor": {"StartAt": "A", "States": {"A": `+turn+`}}}`), "/States/M/ItemReader"},
+		"an impatient one":   {machine("A", `"A": `+task(routine.WaitForApproval, ``, `"HeartbeatSeconds": 899`)), "/States/A/HeartbeatSeconds: HeartbeatSeconds must be 900 or more"},
 		"too hasty":          {machine("A", `"A": `+task(routine.RunTurn, ``, `"HeartbeatSeconds": 299`)), "/States/A/HeartbeatSeconds: HeartbeatSeconds must be 300 or more"},
 		"too large":          {machine("A", `"A": {"Type": "Pass", "Comment": "`+strings.Repeat("x", routine.MaxDefinition)+`", "End": true}`), "definition is longer than 262144 bytes"},
 		"too large compiled": {crowd(3000), "definition has too many tasks"},

@@ -50,6 +50,7 @@ const (
 	stepTimeout   = 7 * 24 * 60 * 60 // seconds
 	stepHeartbeat = 10 * 60          // seconds without a sign of life
 	minHeartbeat  = 5 * 60           // seconds that an author may say: signs come every minute or two
+	minPatience   = 15 * 60          // the same, of an approval: signs come every five minutes or six
 )
 
 // Compile makes the state machine of a definition: each task becomes a call of begin-step, which is handed a token to answer it with. It takes nothing for
@@ -131,8 +132,11 @@ func (c compiler) task(place, name string, author map[string]any) map[string]any
 			c.refuse(place+"/"+escape(field), "a task has no such field")
 		}
 	}
-	if n, ok := seconds(author["HeartbeatSeconds"]); ok && n < minHeartbeat {
+	switch n, ok := seconds(author["HeartbeatSeconds"]); {
+	case ok && verb.Beats() && n < minHeartbeat:
 		c.refuse(place+"/HeartbeatSeconds", "HeartbeatSeconds must be %d or more: the platform says every minute or two that a task goes on", minHeartbeat)
+	case ok && !verb.Beats() && n < minPatience:
+		c.refuse(place+"/HeartbeatSeconds", "HeartbeatSeconds must be %d or more: the platform says every five minutes or six that it waits for a person", minPatience)
 	}
 	payload := map[string]any{"tenantId": c.target.TenantID, "routineId": c.target.RoutineID, "version": asl.Number(c.target.Version), "verb": string(verb), "state": name,
 		"runId.$": "$$.Execution.Name", "entered.$": "$$.State.EnteredTime", "attempt.$": "$$.State.RetryCount", "token.$": "$$.Task.Token"}

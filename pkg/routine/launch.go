@@ -1,6 +1,7 @@
 package routine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,7 +34,8 @@ func (e *Engine) signal(point string) {
 }
 
 // Launch starts a run that Start has written, when that is committed, and answers how it is then. It may be called any number of times, by anybody: the
-// run starts once. After an error it is as it was, and the sweep will launch it, or, after a *Refusal, end it.
+// run starts once. After an error it is as it was, and the sweep will launch it, or, after a *Refusal, end it. One that is ended meanwhile, without the
+// engine, is stopped there.
 func (e *Engine) Launch(ctx context.Context, tenantID, runID string) (Run, error) {
 	r, err := GetRun(ctx, e.DB.In(tenantID), runID)
 	if err != nil || r.Status != Starting {
@@ -52,15 +54,20 @@ func (e *Engine) Launch(ctx context.Context, tenantID, runID string) (Run, error
 		return r, err
 	}
 	e.signal("run started")
+	late := false
 	err = e.DB.InTenant(ctx, tenantID, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `update routine_runs set status = 'running', arn = $2, started_at = $3, look_after = clock_timestamp() + $4 where id = $1 and status = 'starting'`,
+		tag, err := tx.Exec(ctx, `update routine_runs set status = 'running', arn = $2, started_at = $3, look_after = clock_timestamp() + $4 where id = $1 and status = 'starting'`,
 			r.ID, arn, began, firstLook)
+		late = tag.RowsAffected() == 0
 		return err
 	})
 	if err != nil {
 		return r, err
 	}
-	return GetRun(ctx, e.DB.In(tenantID), runID)
+	if r, err = GetRun(ctx, e.DB.In(tenantID), runID); err != nil || !late || !r.Status.Over() { // else somebody else has launched it
+		return r, err
+	}
+	return r, e.Runs.Stop(ctx, arn, *cmp.Or(r.Error, new("")), *cmp.Or(r.Cause, new(""))) // one that ended by itself stays as it is
 }
 
 // Refusal says that the engine will not have a version.

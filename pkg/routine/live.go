@@ -52,22 +52,27 @@ func (r *Run) become(ended workflow.Run) {
 // maxReason is how long a reason may be, in bytes.
 const maxReason = 1000
 
-// Stop ends a run, for a reason that people read. What it waits for ends, too: its turns, and the runs that it started and waits for. One that somebody
+// Stop ends a run, for a reason that people read. One that the engine was not given yet ends without the engine; who is about to give it has it stopped
+// there (Launch). What it waits for ends, too: its turns, and the runs that it started and waits for. One that somebody
 // has stopped stays as it is; one that is over otherwise is a ValidationError.
 func (s *Settler) Stop(ctx context.Context, tenantID, runID string, reason *string) (Run, error) {
 	if err := text.CheckOptional("reason", reason, maxReason); err != nil {
 		return Run{}, err
 	}
-	r, err := s.Launch(ctx, tenantID, runID) // so that there is something to stop, and nobody starts it afterwards
-	refused := (*Refusal)(nil)
-	if err != nil && !errors.As(err, &refused) {
+	cause := "a person stopped the run"
+	if reason != nil && *reason != "" {
+		cause = *reason
+	}
+	r, err := GetRun(ctx, s.DB.In(tenantID), runID)
+	if err == nil && r.Status == Starting {
+		if err = s.end(ctx, tenantID, runID, Starting, workflow.Run{Status: workflow.Aborted, Error: Stopped, Cause: cause}); err == nil {
+			r, err = GetRun(ctx, s.DB.In(tenantID), runID) // running, if somebody has launched it meanwhile
+		}
+	}
+	if err != nil {
 		return r, err
 	}
 	if r.Status == Running {
-		cause := "a person stopped the run"
-		if reason != nil && *reason != "" {
-			cause = *reason
-		}
 		if err := s.Runs.Stop(ctx, *r.ARN, Stopped, cause); err != nil {
 			return r, err
 		}

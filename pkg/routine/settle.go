@@ -77,11 +77,11 @@ func (s *Settler) Run(ctx context.Context, j Job) error {
 func (s *Settler) Settle(ctx context.Context, tenantID, runID string) error {
 	r, err := s.Launch(ctx, tenantID, runID)
 	if refused := (*Refusal)(nil); errors.As(err, &refused) {
-		return s.end(ctx, tenantID, r.ID, workflow.Run{Status: workflow.Failed, Error: DefinitionRefused, Cause: refused.Reason})
+		return s.end(ctx, tenantID, r.ID, Starting, workflow.Run{Status: workflow.Failed, Error: DefinitionRefused, Cause: refused.Reason})
 	}
 	if err != nil && r.Status == Starting && time.Since(r.CreatedAt.Time) > patience {
 		slog.ErrorContext(ctx, "a routine's run could not be started", "tenant_id", tenantID, "routine_run_id", r.ID, "error", err)
-		return s.end(ctx, tenantID, r.ID, workflow.Run{Status: workflow.Failed, Error: NotStarted, Cause: "the workflow engine could not start the run for a day"})
+		return s.end(ctx, tenantID, r.ID, Starting, workflow.Run{Status: workflow.Failed, Error: NotStarted, Cause: "the workflow engine could not start the run for a day"})
 	}
 	if err != nil || r.Status.Over() {
 		return err
@@ -89,14 +89,14 @@ func (s *Settler) Settle(ctx context.Context, tenantID, runID string) error {
 	now, err := s.Runs.Describe(ctx, *r.ARN)
 	switch {
 	case errors.Is(err, workflow.ErrNoRun) && time.Since(r.StartedAt.Time) > lost:
-		return s.end(ctx, tenantID, r.ID, workflow.Run{Status: workflow.Failed, Error: RunLost, Cause: "the workflow engine does not know the run"})
+		return s.end(ctx, tenantID, r.ID, Running, workflow.Run{Status: workflow.Failed, Error: RunLost, Cause: "the workflow engine does not know the run"})
 	case err != nil:
 		return err
 	case now.Status == workflow.Running:
 		return s.goesOn(ctx, tenantID, r)
 	}
 	s.signal("run ended")
-	return s.end(ctx, tenantID, r.ID, now)
+	return s.end(ctx, tenantID, r.ID, Running, now)
 }
 
 // goesOn stops a run that nobody waits for any more, and says when the sweep looks at it again.
@@ -125,15 +125,15 @@ func (s *Settler) later(ctx context.Context, tenantID string, r Run) error {
 // statuses are how a run ends, in our words.
 var statuses = map[workflow.Status]RunStatus{workflow.Succeeded: Succeeded, workflow.Failed: Failed, workflow.TimedOut: TimedOut, workflow.Aborted: Aborted}
 
-// end writes how a run ended, tells whoever waits, and stops the runs that it waited for.
-func (s *Settler) end(ctx context.Context, tenantID, runID string, ended workflow.Run) error {
+// end writes how a run ended that was from until then, tells whoever waits, and stops the runs that it waited for. One that is anything else stays so.
+func (s *Settler) end(ctx context.Context, tenantID, runID string, from RunStatus, ended workflow.Run) error {
 	if err := s.dismiss(ctx, tenantID, runID); err != nil {
 		return err
 	}
 	var r Run
 	var first bool
 	err := s.DB.InTenant(ctx, tenantID, func(tx pgx.Tx) (err error) {
-		if first, err = finish(ctx, tx, runID, ended); err != nil || !first {
+		if first, err = finish(ctx, tx, runID, from, ended); err != nil || !first {
 			return err
 		}
 		if r, err = GetRun(ctx, tx, runID); err != nil || r.CallbackID == nil {
@@ -184,11 +184,11 @@ func (r Run) answer(ctx context.Context, tx pgx.Tx) error {
 	return callback.Fail(ctx, tx, *r.CallbackID, code, *r.Cause)
 }
 
-// finish writes how a run ended; first says that nobody had.
-func finish(ctx context.Context, tx pgx.Tx, runID string, ended workflow.Run) (first bool, err error) {
+// finish writes how a run ended; first says that it was from until then.
+func finish(ctx context.Context, tx pgx.Tx, runID string, from RunStatus, ended workflow.Run) (first bool, err error) {
 	var r Run
 	r.become(ended)
-	tag, err := tx.Exec(ctx, `update routine_runs set status = $2, output = $3, error = $4, cause = $5, finished_at = greatest($6, started_at), look_after = null where id = $1 and finished_at is null`,
-		runID, r.Status, r.Output, r.Error, r.Cause, r.FinishedAt)
+	tag, err := tx.Exec(ctx, `update routine_runs set status = $2, output = $3, error = $4, cause = $5, finished_at = greatest($6, started_at), look_after = null where id = $1 and status = $7`,
+		runID, r.Status, r.Output, r.Error, r.Cause, r.FinishedAt, from)
 	return tag.RowsAffected() > 0, err
 }

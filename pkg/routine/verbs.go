@@ -32,7 +32,8 @@ func ParseResource(resource string) (v Verb, ok bool) {
 	return Verb(name), ok && slices.Contains(Verbs, Verb(name))
 }
 
-// Beats reports whether the platform tells the engine, while it works on a task of the verb, that it still does: a person may think for days.
+// Beats reports whether a task of the verb fails when nothing was heard of it for long, so that the platform tells the engine each minute that it works on
+// it: a person may think for days.
 func (v Verb) Beats() bool { return v != WaitForApproval }
 
 // kind is what a parameter's value must be.

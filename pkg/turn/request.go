@@ -36,9 +36,10 @@ type Ask struct {
 
 // Asked is what Request wrote.
 type Asked struct {
-	Message thread.Message
-	TurnID  string
-	Notices []notify.Notice // to deliver after the commit
+	Message  thread.Message
+	TurnID   string
+	Callback string          // of the turn that the message has ended, which a workflow may wait for: to be told; "": none
+	Notices  []notify.Notice // to deliver after the commit
 }
 
 // Request writes a user message and the queued turn that answers it: the thread's queued one if there is one, else a new one. A new one that
@@ -66,6 +67,7 @@ func Request(ctx context.Context, tx pgx.Tx, tenantID string, a Ask) (Asked, err
 		return Asked{}, fault.Invalid("thread %s has an unfinished turn", a.ThreadID)
 	}
 	var b pgx.Batch
+	var ended string
 	turnID := s.queued
 	if turnID == "" {
 		if err := CheckRate(ctx, tx, s.agentID, s.limits); err != nil {
@@ -80,7 +82,8 @@ func Request(ctx context.Context, tx pgx.Tx, tenantID string, a Ask) (Asked, err
 		b.Queue(`update thread_turns set interrupt = true where id = $1`, s.running)
 	}
 	if a.OnBusy == Interrupt && s.waiting != "" { // for approval of a call: nobody works on it
-		b.Queue(`update thread_turns set status = 'interrupted', waits_for = null, lease_until = null, finished_at = $2 where id = $1`, s.waiting, ident.Now())
+		b.Queue(`update thread_turns set status = 'interrupted', waits_for = null, lease_until = null, finished_at = $2 where id = $1
+			returning coalesce(callback_id::text, '')`, s.waiting, ident.Now()).QueryRow(func(row pgx.Row) error { return row.Scan(&ended) })
 	}
 	m := queueMessage(&b, tenantID, s, turnID, a.Body, thread.EstimateTokens(a.Body), a.user())
 	m.ThreadID = a.ThreadID
@@ -95,7 +98,9 @@ func Request(ctx context.Context, tx pgx.Tx, tenantID string, a Ask) (Asked, err
 	}
 	told := s.told(tenantID, m, updated)
 	asked := Asked{Message: m, TurnID: turnID, Notices: []notify.Notice{notify.Queue(&b, tenantID, s.uuid, told...)}}
-	return asked, budget.Refusal(tx.SendBatch(ctx, &b).Close())
+	err = tx.SendBatch(ctx, &b).Close()
+	asked.Callback = ended
+	return asked, budget.Refusal(err)
 }
 
 // user is who sent it; nil: nobody.

@@ -90,7 +90,7 @@ func measureStarts(t testing.TB, folder string) string {
 	t.Helper()
 	rows, err := manifest.Parse(schema.Routes)
 	require.NoError(t, err)
-	const refused, long = "127.0.0.1:9", "a setting that is long enough for a secret"
+	const refused, long, arn = "127.0.0.1:9", "a setting that is long enough for a secret", "arn:aws:iam::123456789012:"
 	h, err := host.New(host.Config{Dir: folder, Functions: host.Functions(rows), Instances: 1, StartLimit: time.Minute, Log: slog.New(slog.DiscardHandler),
 		Environment: func(string) []string {
 			database := "postgres://role:password@" + refused + "/database?sslmode=disable"
@@ -98,7 +98,9 @@ func measureStarts(t testing.TB, folder string) string {
 				"AWS_ENDPOINT_URL=http://" + refused, "AWS_ENDPOINT_URL_BEDROCK_RUNTIME=http://" + refused, "APPSYNC_URL=http://" + refused, "AWS_MAX_ATTEMPTS=1",
 				"AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=secret", "FUNCTION_PREFIX=test-", "USER_POOL_ID=us-east-1_x", "DEFAULT_MODEL_ID=model",
 				"PAGE_TOKEN_KEY=" + long, "AUDIT_EMISSION_KEY=" + long, "API_AUTH_SECRET=" + long, "ANCHOR_SIGNING_KEY_ID=key", "ANCHOR_BUCKET=anchors",
-				"EXPORTS_BUCKET=exports", "ANCHOR_ORIGIN=origin", "TOOL_SECRETS_PREFIX=/tools", "TOOL_SECRETS_KEY_ID=key"}
+				"EXPORTS_BUCKET=exports", "ANCHOR_ORIGIN=origin", "TOOL_SECRETS_PREFIX=/tools", "TOOL_SECRETS_KEY_ID=key",
+				"WORKFLOW_ROLE_ARN=" + arn + "role/routines", "SCHEDULE_GROUP=tenants", "SCHEDULE_TARGET_ARN=arn:aws:states:us-east-1:123456789012:stateMachine:auto-thread",
+				"SCHEDULE_ROLE_ARN=" + arn + "role/schedules"}
 		}})
 	require.NoError(t, err)
 	defer h.Stop()

@@ -7,9 +7,10 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/cloud/bedrock"
 	"github.com/agentplatform/agentplatform/pkg/cloud/codeinterpreter"
 	"github.com/agentplatform/agentplatform/pkg/cloud/ssm"
+	"github.com/agentplatform/agentplatform/pkg/cloud/stepfunctions"
 	"github.com/agentplatform/agentplatform/pkg/launch"
 )
 
 func main() {
-	launch.Lambda("call-tool", routine.CallTool, cloud.DB, bedrock.Guardrail, awslambda.Invoke, codeinterpreter.Sandbox, ssm.ToolSecrets)
+	launch.Lambda("call-tool", routine.CallTool, cloud.DB, bedrock.Guardrail, awslambda.Invoke, codeinterpreter.Sandbox, ssm.ToolSecrets, stepfunctions.Workflow)
 }

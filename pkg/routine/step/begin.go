@@ -28,6 +28,9 @@ type Begun struct {
 	Notices []notify.Notice // to deliver
 }
 
+// MaxOpen is how many steps of a tenant may go on at a time; a few more, where several are begun at the same moment.
+const MaxOpen = 1000
+
 // grace is how long a queued step waits for whoever began it to have it done, before the sweep does.
 const grace = 10 * time.Second
 
@@ -77,6 +80,13 @@ func begin(ctx context.Context, tx pgx.Tx, c routine.Call) (Begun, error) {
 	if tag.RowsAffected() == 0 {
 		return again(ctx, tx, hash[:])
 	}
+	var open int
+	if err := tx.QueryRow(ctx, `select count(*) from (select from routine_steps where status in ('waiting', 'queued', 'running') limit $1) o`, MaxOpen+1).Scan(&open); err != nil {
+		return Begun{}, err
+	}
+	if open > MaxOpen {
+		return Begun{}, fault.New(fault.RateLimitExceeded, "%d tasks of routines go on, and no more may at a time", MaxOpen)
+	}
 	return n.begin(ctx, tx)
 }
 
@@ -120,9 +130,10 @@ func (n newStep) begin(ctx context.Context, tx pgx.Tx) (Begun, error) {
 	}
 }
 
-// wait writes the callback. While the step goes on, the engine is told so, and the callback goes when the engine does not wait any more.
+// wait writes the callback. While the step goes on, the engine is told so, of a question to a person less often, and the callback goes when the engine
+// does not wait any more.
 func (n newStep) wait(ctx context.Context, tx pgx.Tx, turnID string) (callback.Added, error) {
-	added, err := callback.Add(ctx, tx, callback.Callback{TenantID: n.TenantID, Token: n.Token, TurnID: turnID, Heartbeat: true})
+	added, err := callback.Add(ctx, tx, callback.Callback{TenantID: n.TenantID, Token: n.Token, TurnID: turnID, Heartbeat: n.Verb.Beats()})
 	if err != nil {
 		return added, err
 	}

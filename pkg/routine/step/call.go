@@ -47,6 +47,7 @@ type Caller struct {
 	Servers turn.ToolServers                                 // the tenants' tool servers; nil: none
 	Guard   guardrail.Checker                                // what agents' guardrails are checked by
 	Send    invoke.Function                                  // the function mail.Function; nil: this deployment sends no mail
+	Ask     func(ctx context.Context, t callback.Task) error // tells the engine that a step goes on; if it does not wait for it any more, the callback is gone then
 	Answer  func(ctx context.Context, t callback.Task) error // has the engine told, elsewhere and later
 	Again   func(ctx context.Context, w Work) error          // has a step done, elsewhere and later
 	Signal  func(point string)                               // tests: called at every point where a crash is tried; nil: none
@@ -56,6 +57,9 @@ type Caller struct {
 func (c *Caller) Do(ctx context.Context, w Work) error {
 	if w.StepID == "" {
 		return c.sweep(ctx)
+	}
+	if err := c.ask(ctx, w); err != nil {
+		return err
 	}
 	q, err := c.claim(ctx, w)
 	if err != nil || q == nil {
@@ -99,21 +103,40 @@ type queued struct {
 	lost       bool // an earlier one may have done it
 }
 
-// claim takes the step's lease; nil: somebody else has it, or it is over.
-func (c *Caller) claim(ctx context.Context, w Work) (*queued, error) {
+const claimable = ` where id = $1 and status in ('queued', 'running') and (lease_id is null or lease_until < clock_timestamp())`
+
+// ask has the engine say whether it waits for the step: not any more, if the task's time was over or another attempt was begun while the step stood in
+// the queue. An engine that cannot be asked leaves the step as it is, and it is no attempt.
+func (c *Caller) ask(ctx context.Context, w Work) error {
 	if !ident.Valid(w.TenantID) || !ident.Valid(w.StepID) {
-		return nil, fault.Invalid("the work names no step")
+		return fault.Invalid("the work names no step")
 	}
+	waits, err := postgres.All(ctx, c.DB.In(w.TenantID), pgx.RowTo[string], `select callback_id::text from routine_steps`+claimable, w.StepID)
+	if err != nil || len(waits) == 0 {
+		return err
+	}
+	return c.Ask(ctx, callback.Task{TenantID: w.TenantID, CallbackID: waits[0]})
+}
+
+// claim takes the step's lease; nil: somebody else has it, or it is over, as it is when nobody waits for it any more.
+func (c *Caller) claim(ctx context.Context, w Work) (*queued, error) {
 	var q *queued
 	lease := ident.New()
 	err := c.DB.InTenant(ctx, w.TenantID, func(tx pgx.Tx) error {
 		n := queued{Work: w, lease: lease}
-		err := tx.QueryRow(ctx, `update routine_steps set lease_id = $2, lease_until = clock_timestamp() + $3::interval, attempts = attempts + 1
-			where id = $1 and status in ('queued', 'running') and (lease_id is null or lease_until < clock_timestamp())
+		err := tx.QueryRow(ctx, `update routine_steps set lease_id = $2, lease_until = clock_timestamp() + $3::interval, attempts = attempts + 1`+claimable+`
 			returning run_id, verb, input, agent_id, callback_id, attempts, status = 'running'`, w.StepID, lease, claimLease).
 			Scan(&n.runID, &n.verb, &n.input, &n.agentID, &n.callbackID, &n.attempts, &n.lost)
 		if q = &n; errors.Is(err, pgx.ErrNoRows) {
 			q, err = nil, nil
+		}
+		if err != nil || q == nil {
+			return err
+		}
+		waits, err := callback.Waits(ctx, tx, q.callbackID)
+		if err == nil && !waits {
+			q = nil
+			_, err = tx.Exec(ctx, `update routine_steps set status = 'cut', lease_id = null, lease_until = null, finished_at = $2 where id = $1`, w.StepID, ident.Now())
 		}
 		return err
 	})

@@ -200,3 +200,52 @@ func TestWorkThatNamesNoStep(t *testing.T) {
 	w.do(step.Work{TenantID: other.TenantID, StepID: w.call("once", object{}).StepID})
 	require.Zero(t, w.times("once"))
 }
+
+// The engine has begun another attempt, or the task's time was over, before the step was done: it is not done.
+func TestAStepThatNobodyWaitsForIsNotDone(t *testing.T) {
+	w := newWorld(t)
+	asked := func(work step.Work) (id string) {
+		require.NoError(t, w.super.QueryRow(t.Context(), `select callback_id::text from routine_steps where id = $1`, work.StepID).Scan(&id))
+		return id
+	}
+	status := func(work step.Work) (s string) {
+		require.NoError(t, w.super.QueryRow(t.Context(), `select status::text || case when finished_at is null or lease_until is not null then ' open' else '' end
+			from routine_steps where id = $1`, work.StepID).Scan(&s))
+		return s
+	}
+	late := w.call("once", object{})
+	w.over[asked(late)] = true
+	w.do(late)
+	require.Equal(t, "cut", status(late))
+	mail := step.Work{TenantID: w.TenantID, StepID: w.begin(routine.SendMail, object{"to": "a@b.test", "subject": "s", "text": "t"}).StepID}
+	w.change(`delete from callbacks where id = $1`, asked(mail))
+	w.do(mail)
+	require.Equal(t, "cut", status(mail))
+	require.Zero(t, w.times("once")+w.times("mail"))
+
+	again := w.call("again", object{}) // died in the call, and the task's time was over by the time of another one
+	w.signal = func(at string) {
+		if at == "tool called" {
+			panic("killed")
+		}
+	}
+	require.Panics(t, func() { _ = w.caller.Do(t.Context(), again) })
+	w.signal = nil
+	w.expire(again)
+	w.over[asked(again)] = true
+	w.do(again)
+	require.Equal(t, "cut", status(again))
+	require.Zero(t, w.times("again"))
+	require.Empty(t, w.told)
+
+	w.away = errors.New("the engine is out of reach")
+	work := w.call("once", object{})
+	for range 5 {
+		require.ErrorIs(t, w.caller.Do(t.Context(), work), w.away)
+	}
+	require.Equal(t, "queued open", status(work), "that was no attempt")
+	w.away = nil
+	w.do(work)
+	require.Equal(t, "succeeded", status(work))
+	require.Equal(t, 1, w.times("once"))
+}

@@ -39,13 +39,15 @@ type world struct {
 	called map[string]int // tools and mails
 	told   []callback.Task
 	again  []step.Work
+	over   map[string]bool // callbacks of tasks that the engine does not wait for any more
+	away   error           // what the engine is out of reach with
 	signal func(point string)
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	db := pgtest.New(t)
-	w := &world{World: db.World(t, "acme"), t: t, db: db, super: db.Superuser(t), called: map[string]int{}}
+	w := &world{World: db.World(t, "acme"), t: t, db: db, super: db.Superuser(t), called: map[string]int{}, over: map[string]bool{}}
 	require.NoError(t, db.App.InTenant(t.Context(), w.TenantID, func(tx pgx.Tx) error {
 		var f routine.Fields
 		f.Name = text.Patch[string]{Set: true, Value: new("r")}
@@ -63,6 +65,17 @@ func newWorld(t *testing.T) *world {
 		Send: func(context.Context, []byte) ([]byte, error) {
 			w.count("mail")
 			return json.Marshal(map[string]any{"data": mail.Sent{MessageID: "<1@acme.test>"}})
+		},
+		Ask: func(ctx context.Context, t callback.Task) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if w.away != nil || !w.over[t.CallbackID] {
+				return w.away
+			}
+			return db.App.InTenant(ctx, t.TenantID, func(tx pgx.Tx) error {
+				_, err := tx.Exec(ctx, `delete from callbacks where id = $1`, t.CallbackID)
+				return err
+			})
 		},
 		Answer: func(_ context.Context, t callback.Task) error {
 			w.mu.Lock()
