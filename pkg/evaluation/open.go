@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/agentplatform/agentplatform/pkg/agent"
-	"github.com/agentplatform/agentplatform/pkg/budget"
 	"github.com/agentplatform/agentplatform/pkg/fault"
 	"github.com/agentplatform/agentplatform/pkg/ident"
 	"github.com/agentplatform/agentplatform/pkg/postgres"
@@ -125,33 +124,15 @@ func (w *work) start(ctx context.Context, tx pgx.Tx, number int, input string, m
 	if err != nil {
 		return "", err
 	}
-	if !a.Status.TakesTurns() {
-		return "", fault.New(fault.Forbidden, "the agent is %s and takes no turns", a.Status)
-	}
-	if a.RateLimits != nil {
-		if err := turn.CheckRate(ctx, tx, a.ID, *a.RateLimits); err != nil {
-			return "", err
-		}
-	}
 	title := fmt.Sprintf("%s #%d", w.name, number)
 	about, err := w.about(number, metadata)
 	if err != nil {
 		return "", err
 	}
-	th := thread.Thread{Channel: Eval, Title: &title, Metadata: &about, AgentID: a.ID}
-	var price turn.Price
-	if err := tx.QueryRow(ctx, `select s.id, tp.model_id, b.capped, b.tokens_per_turn
-		from spaces s cross join agent_templates tp cross join lateral budget_terms($1, s.id) b where s.is_default and tp.id = $2`, a.ID, a.TemplateID).
-		Scan(&th.SpaceID, &price.ModelID, &price.Terms.Capped, &price.Terms.TokensPerTurn); err != nil {
-		return "", err
-	}
-	turnID = ident.New()
-	var b pgx.Batch
-	if err := turn.Start(&b, w.TenantID, turn.Call{RunID: turnID}, &th, input, price); err != nil {
-		return "", err
-	}
-	b.Queue(`update evaluation_results set status = 'running', turn_id = $3, opened_at = $4 where run_id = $1 and number = $2`, w.RunID, number, turnID, ident.Now())
-	return turnID, budget.Refusal(tx.SendBatch(ctx, &b).Close())
+	th := thread.Thread{Channel: Eval, Title: &title, Metadata: &about}
+	return turn.Open(ctx, tx, w.TenantID, a, &th, input, func(b *pgx.Batch, turnID string) {
+		b.Queue(`update evaluation_results set status = 'running', turn_id = $3, opened_at = $4 where run_id = $1 and number = $2`, w.RunID, number, turnID, ident.Now())
+	})
 }
 
 // about is the metadata of a case's thread.

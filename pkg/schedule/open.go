@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/agentplatform/agentplatform/pkg/agent"
-	"github.com/agentplatform/agentplatform/pkg/budget"
 	"github.com/agentplatform/agentplatform/pkg/fault"
 	"github.com/agentplatform/agentplatform/pkg/ident"
 	"github.com/agentplatform/agentplatform/pkg/postgres"
@@ -138,31 +137,14 @@ func (e execution) openThread(ctx context.Context, tx pgx.Tx, tenantID string, s
 	if err != nil {
 		return Step{}, err
 	}
-	if !a.Status.TakesTurns() {
-		return Step{}, fault.New(fault.Forbidden, "the agent is %s and takes no turns", a.Status)
-	}
-	if a.RateLimits != nil {
-		if err := turn.CheckRate(ctx, tx, a.ID, *a.RateLimits); err != nil {
-			return Step{}, err
+	th := thread.Thread{Channel: thread.Auto, Title: s.Title, Metadata: s.Metadata}
+	turnID, err := turn.Open(ctx, tx, tenantID, a, &th, *s.Prompt, func(b *pgx.Batch, turnID string) {
+		b.Queue(`update executions set turn_id = $2, loop = $3 where id = $1`, e.id, turnID, s.Loop)
+		if s.Loop != nil {
+			queueIteration(b, tenantID, e.id, 1, turnID)
 		}
-	}
-	th := thread.Thread{Channel: thread.Auto, Title: s.Title, Metadata: s.Metadata, AgentID: a.ID}
-	var price turn.Price
-	if err := tx.QueryRow(ctx, `select s.id, tp.model_id, b.capped, b.tokens_per_turn
-		from spaces s cross join agent_templates tp cross join lateral budget_terms($1, s.id) b where s.is_default and tp.id = $2`, a.ID, a.TemplateID).
-		Scan(&th.SpaceID, &price.ModelID, &price.Terms.Capped, &price.Terms.TokensPerTurn); err != nil {
-		return Step{}, err
-	}
-	turnID := ident.New()
-	var b pgx.Batch
-	if err := turn.Start(&b, tenantID, turn.Call{RunID: turnID}, &th, *s.Prompt, price); err != nil {
-		return Step{}, err
-	}
-	b.Queue(`update executions set turn_id = $2, loop = $3 where id = $1`, e.id, turnID, s.Loop)
-	if s.Loop != nil {
-		queueIteration(&b, tenantID, e.id, 1, turnID)
-	}
-	if err := budget.Refusal(tx.SendBatch(ctx, &b).Close()); err != nil { // completes th
+	})
+	if err != nil {
 		return Step{}, err
 	}
 	return Step{Action: RunTurn, Loops: s.Loop != nil, ThreadID: &th.ID, TurnID: &turnID}, nil

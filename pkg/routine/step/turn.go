@@ -7,9 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/agentplatform/agentplatform/pkg/agent"
-	"github.com/agentplatform/agentplatform/pkg/budget"
 	"github.com/agentplatform/agentplatform/pkg/fault"
-	"github.com/agentplatform/agentplatform/pkg/ident"
 	"github.com/agentplatform/agentplatform/pkg/notify"
 	"github.com/agentplatform/agentplatform/pkg/postgres"
 	"github.com/agentplatform/agentplatform/pkg/text"
@@ -69,24 +67,8 @@ func (n newStep) openThread(ctx context.Context, tx pgx.Tx, a agent.Agent, promp
 	if err := thread.Check(title, nil); err != nil {
 		return "", err
 	}
-	if a.RateLimits != nil {
-		if err := turn.CheckRate(ctx, tx, a.ID, *a.RateLimits); err != nil {
-			return "", err
-		}
-	}
-	th := thread.Thread{Channel: thread.Auto, Title: title, AgentID: a.ID}
-	var price turn.Price
-	if err := tx.QueryRow(ctx, `select s.id, tp.model_id, b.capped, b.tokens_per_turn
-		from spaces s cross join agent_templates tp cross join lateral budget_terms($1, s.id) b where s.is_default and tp.id = $2`, a.ID, a.TemplateID).
-		Scan(&th.SpaceID, &price.ModelID, &price.Terms.Capped, &price.Terms.TokensPerTurn); err != nil {
-		return "", err
-	}
-	turnID = ident.New()
-	var b pgx.Batch
-	if err := turn.Start(&b, n.TenantID, turn.Call{RunID: turnID}, &th, prompt, price); err != nil {
-		return "", err
-	}
-	return turnID, budget.Refusal(tx.SendBatch(ctx, &b).Close())
+	th := thread.Thread{Channel: thread.Auto, Title: title}
+	return turn.Open(ctx, tx, n.TenantID, a, &th, prompt, nil)
 }
 
 func (n newStep) inThread(ctx context.Context, tx pgx.Tx, a agent.Agent, threadID, prompt string) (turnID string, told []notify.Notice, err error) {
