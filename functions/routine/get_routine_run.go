@@ -12,7 +12,7 @@ import (
 
 // GetRoutineRun answers Query.getRoutineRun.
 func GetRoutineRun(env *handler.Env) lambda.Handler {
-	db, runs := env.DB(), env.Runs()
+	db, runs := env.DB(), env.RunReader()
 	type args struct {
 		ID string `json:"id"`
 	}

@@ -14,7 +14,7 @@ import (
 
 // RoutineRunSteps answers RoutineRun.steps for a list of runs. A token belongs to one of them.
 func RoutineRunSteps(env *handler.Env) lambda.Handler {
-	db, runs, key := env.DB(), env.Runs(), env.PageKey()
+	db, runs, key := env.DB(), env.RunReader(), env.PageKey()
 	return handler.Batch(func(ctx context.Context, of []source, a page.Request) ([]page.Page[routine.Step], error) {
 		caller, err := tenant.From(ctx)
 		if err != nil {

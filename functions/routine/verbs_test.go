@@ -83,7 +83,7 @@ func TestWhatVerbsFailWith(t *testing.T) {
 		t.Helper()
 		out := w.output(w.run(only(verb, strings.ReplaceAll(parameters, "AGENT", w.AgentID)), `{}`).ID)
 		require.Equal(t, code, out["error"], "%s %v", parameters, out["cause"])
-		require.Contains(t, routine.Spoken(out["cause"].(string)), cause, parameters)
+		require.Contains(t, routine.Spoken("", out["cause"].(string)), cause, parameters)
 	}
 	fails("ToolDenied", `the tool "http_fetch" is not granted to this agent`, "call_tool", `{"agentId":"AGENT","tool":"http_fetch","input":{"url":"https://example.com"}}`)
 	fails("ToolFailed", `there is no tool "gone"`, "call_tool", `{"agentId":"AGENT","tool":"gone"}`)

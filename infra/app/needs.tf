@@ -133,6 +133,14 @@ locals {
         },
       ]])
     }
+    "workflow:runs:read" = {
+      env = local.engine
+      allow = [{
+        Effect   = "Allow"
+        Action   = ["states:DescribeExecution", "states:GetExecutionHistory"]
+        Resource = ["${replace(local.routines_machines, ":stateMachine:", ":execution:")}*:*"]
+      }]
+    }
     # A token says which task it is of; the service takes nothing narrower.
     "workflow:tasks" = {
       env   = local.engine

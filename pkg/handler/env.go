@@ -205,9 +205,15 @@ func (e *Env) FunctionName() func(name string) string {
 	return e.ports.FunctionName
 }
 
-// Runs starts, stops and watches runs of state machines (need "workflow:runs").
+// Runs starts, stops and reads runs of state machines (need "workflow:runs").
 func (e *Env) Runs() workflow.Runs {
 	e.need("workflow:runs")
+	return e.ports.Workflow()
+}
+
+// RunReader reads runs of state machines (need "workflow:runs:read").
+func (e *Env) RunReader() workflow.RunReader {
+	e.need("workflow:runs:read")
 	return e.ports.Workflow()
 }
 

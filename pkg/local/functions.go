@@ -122,7 +122,7 @@ func (p *Platform) environment(name string) []string {
 	add("clock", "SCHEDULE_GROUP", scheduleGroup)
 	add("clock", "SCHEDULE_TARGET_ARN", machines+schedule.AutoThread)
 	add("clock", "SCHEDULE_ROLE_ARN", schedulesRole)
-	for _, need := range []string{"workflow:machines", "workflow:runs", "workflow:tasks"} {
+	for _, need := range []string{"workflow:machines", "workflow:runs", "workflow:runs:read", "workflow:tasks"} {
 		add(need, "WORKFLOW_ROLE_ARN", workflowRole)
 	}
 	add("mail-from", "MAIL_FROM", mailFrom)

@@ -67,7 +67,8 @@ var Needs = []string{
 	"runtime",              // the agent runtimes: starting turns in them
 	"clock",                // what starts tenants' schedules on time
 	"workflow:machines",    // the workflow engine: making and deleting state machines
-	"workflow:runs",        // the same: starting, stopping and watching their runs
+	"workflow:runs",        // the same: starting, stopping and reading their runs
+	"workflow:runs:read",   // the same: reading their runs
 	"workflow:tasks",       // the same: answering the tasks that wait
 	"fields",               // the functions that answer the schema's fields: calling them, and waiting for their answers
 }

@@ -14,10 +14,10 @@ func pruneTokens(ctx context.Context, tx pgx.Tx, at time.Time) (int, error) {
 		select ctid from client_tokens where created_at < $1::timestamptz - $2::interval order by created_at limit $3 for update skip locked))`, at, TokenKept, batchRows))
 }
 
-// pruneExecutions forgets executions that the workflow engine has forgotten.
+// pruneExecutions forgets executions that the workflow engine has forgotten. One that still runs, as a loop may for months, stays.
 func pruneExecutions(ctx context.Context, tx pgx.Tx, at time.Time) (int, error) {
 	return affected(tx.Exec(ctx, `delete from executions where ctid = any(array(
-		select ctid from executions where started_at < $1::timestamptz - $2::interval order by started_at limit $3 for update skip locked))`, at, ExecutionKept, batchRows))
+		select ctid from executions where started_at < $1::timestamptz - $2::interval and status <> 'running' order by started_at limit $3 for update skip locked))`, at, ExecutionKept, batchRows))
 }
 
 // pruneRun deletes an evaluation's run with its results, at most 1,000. The newest two that finished stay: they are what the next one is compared with,

@@ -97,14 +97,18 @@ func TestTokensAndExecutions(t *testing.T) {
 			w.TenantID, w.UserID, ident.New(), now.Add(-ago))
 	}
 	th := w.thread()
-	for _, ago := range []time.Duration{0, retention.ExecutionKept, retention.ExecutionKept + time.Microsecond} {
-		w.exec(`insert into executions (tenant_id, id, arn, workflow, started_at, turn_id) values ($1, $2, gen_random_uuid()::text, 'auto-thread', $3, $4)`,
-			w.TenantID, ident.New(), now.Add(-ago), w.turnIn(th, "failed", time.Hour))
+	execution := func(status string, ago time.Duration) {
+		w.exec(`insert into executions (tenant_id, id, arn, workflow, started_at, turn_id, status, finished_at) values ($1, $2, gen_random_uuid()::text, 'auto-thread', $3, $4, $5::text,
+			case when $5::text <> 'running' then $3::timestamptz end)`, w.TenantID, ident.New(), now.Add(-ago), w.turnIn(th, "failed", time.Hour), status)
 	}
+	for _, ago := range []time.Duration{0, retention.ExecutionKept, retention.ExecutionKept + time.Microsecond} {
+		execution("succeeded", ago)
+	}
+	execution("running", 2*retention.ExecutionKept)
 	w.exec(`insert into execution_iterations (tenant_id, execution_id, number, turn_id) select tenant_id, id, 1, turn_id from executions`) // which go with theirs
 	require.Equal(t, retention.Pruned{Tokens: 1, Executions: 1}, w.prune())
-	require.Equal(t, 2, one[int](w, `select count(*) from execution_iterations`))
-	require.Equal(t, []int{2, 2}, []int{one[int](w, `select count(*) from client_tokens`), one[int](w, `select count(*) from executions`)})
+	require.Equal(t, 3, one[int](w, `select count(*) from execution_iterations`))
+	require.Equal(t, []int{2, 3}, []int{one[int](w, `select count(*) from client_tokens`), one[int](w, `select count(*) from executions`)})
 	require.Zero(t, w.prune())
 }
 

@@ -182,8 +182,14 @@ func seconds(value any) (int64, bool) {
 	return whole, true
 }
 
-// Spoken is a failure's text for people: of a function's error, what it said.
-func Spoken(cause string) string {
+// Spoken is a failure's text for people: of a function's error, what it said. What AWS Lambda says when it could not run the function names the account
+// and its resources, and tells a tenant nothing.
+func Spoken(code, cause string) string {
+	for _, service := range []string{"Lambda.", "Sandbox.", "Runtime."} {
+		if strings.HasPrefix(code, service) {
+			return "the platform could not run the step"
+		}
+	}
 	var said struct {
 		Message *string `json:"errorMessage"`
 	}

@@ -92,6 +92,10 @@ func TestMachineNames(t *testing.T) {
 
 func TestSpoken(t *testing.T) {
 	for cause, want := range map[string]string{`{"errorMessage":"agent not found","errorType":"NotFound"}`: "agent not found", `{"errorMessage":""}`: "", `{"a":1}`: `{"a":1}`, "no": "no", "{": "{", "": ""} {
-		require.Equal(t, want, routine.Spoken(cause))
+		require.Equal(t, want, routine.Spoken("NotFound", cause))
 	}
+	for _, code := range []string{"Lambda.Unknown", "Sandbox.Timedout", "Runtime.ExitError"} {
+		require.NotContains(t, routine.Spoken(code, `The function arn:aws:lambda:us-east-1:123456789012:function:begin-step could not be run`), "arn:")
+	}
+	require.Equal(t, "no path", routine.Spoken("States.Runtime", "no path"))
 }

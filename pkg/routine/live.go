@@ -18,7 +18,7 @@ import (
 )
 
 // Live is r as the engine has it, where that is ahead of what is written. If the engine cannot be asked, it is as it was written.
-func (r Run) Live(ctx context.Context, runs workflow.Runs) Run {
+func (r Run) Live(ctx context.Context, runs workflow.RunReader) Run {
 	if r.Status.Over() || r.ARN == nil {
 		return r
 	}
@@ -39,7 +39,7 @@ func (r *Run) become(ended workflow.Run) {
 	if r.Status == Succeeded {
 		r.Output = new(string(ended.Output))
 	} else {
-		code, cause := callback.Reason(ended.Error, Spoken(ended.Cause))
+		code, cause := callback.Reason(ended.Error, Spoken(ended.Error, ended.Cause))
 		r.Error, r.Cause = &code, &cause
 	}
 	at := ident.Now()

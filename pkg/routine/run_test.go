@@ -265,10 +265,9 @@ func TestAChildOfWhatIsOver(t *testing.T) {
 	require.Panics(t, func() { _, _ = w.settler.Stop(t.Context(), w.TenantID, parent.ID, nil) })
 	w.settler.Signal = nil
 	require.Equal(t, routine.Starting, w.get(child.ID).Status)
-	for range 2 { // one stops it, the next writes that
-		w.due()
-		w.sweep()
-	}
+	w.sweep() // which stops it
+	w.due()
+	w.sweep() // and writes that
 	require.Equal(t, routine.ParentEnded, *w.get(child.ID).Error)
 
 	orphan := w.started(long.ID, ``) // its parent was over for so long that it is forgotten

@@ -125,6 +125,9 @@ func (s *Settler) later(ctx context.Context, tenantID string, r Run) error {
 // statuses are how a run ends, in our words.
 var statuses = map[workflow.Status]RunStatus{workflow.Succeeded: Succeeded, workflow.Failed: Failed, workflow.TimedOut: TimedOut, workflow.Aborted: Aborted}
 
+// waitedFor is of the runs that a run waits for.
+const waitedFor = `parent_run_id = $1 and callback_id is not null and finished_at is null`
+
 // end writes how a run ended that was from until then, tells whoever waits, and stops the runs that it waited for. One that is anything else stays so.
 func (s *Settler) end(ctx context.Context, tenantID, runID string, from RunStatus, ended workflow.Run) error {
 	if err := s.dismiss(ctx, tenantID, runID); err != nil {
@@ -135,6 +138,11 @@ func (s *Settler) end(ctx context.Context, tenantID, runID string, from RunStatu
 	err := s.DB.InTenant(ctx, tenantID, func(tx pgx.Tx) (err error) {
 		if first, err = finish(ctx, tx, runID, from, ended); err != nil || !first {
 			return err
+		}
+		if ended.Status != workflow.Succeeded { // if nobody else ends them, the sweep does
+			if _, err = tx.Exec(ctx, `update routine_runs set look_after = clock_timestamp() where `+waitedFor, runID); err != nil {
+				return err
+			}
 		}
 		if r, err = GetRun(ctx, tx, runID); err != nil || r.CallbackID == nil {
 			return err
@@ -154,7 +162,7 @@ func (s *Settler) end(ctx context.Context, tenantID, runID string, from RunStatu
 		return nil
 	}
 	children, err := postgres.All(ctx, s.DB.In(tenantID), pgx.RowTo[string],
-		`select id::text from routine_runs where parent_run_id = $1 and callback_id is not null and finished_at is null`, runID)
+		`select id::text from routine_runs where `+waitedFor, runID)
 	for _, child := range children {
 		err = errors.Join(err, s.Settle(ctx, tenantID, child), s.Settle(ctx, tenantID, child)) // the first stops it, the second writes that
 	}

@@ -58,7 +58,7 @@ const (
 
 // Steps are up to limit states that a run entered, after the cursor, in the order in which it did, as they are now. size is how many of them have at
 // most that many bytes of inputs and outputs, at least one. A run that the engine does not know any more has none.
-func Steps(ctx context.Context, q postgres.Querier, runs workflow.Runs, r Run, after *StepCursor, limit, bytes int) (steps []Step, size int, err error) {
+func Steps(ctx context.Context, q postgres.Querier, runs workflow.RunReader, r Run, after *StepCursor, limit, bytes int) (steps []Step, size int, err error) {
 	if r.ARN == nil {
 		return nil, limit, nil
 	}
@@ -120,7 +120,7 @@ func (p *pageOf) add(e workflow.Step) {
 	s := &p.steps[i]
 	switch e.Kind {
 	case workflow.StateFailed:
-		s.Status, s.Error, s.Cause, s.FinishedAt = StepFailed, new(e.Error), new(Spoken(e.Cause)), new(timeOf(e))
+		s.Status, s.Error, s.Cause, s.FinishedAt = StepFailed, new(e.Error), new(Spoken(e.Error, e.Cause)), new(timeOf(e))
 	case workflow.StateRetried:
 		s.Status, s.FinishedAt = StepRunning, nil
 		s.Attempts++

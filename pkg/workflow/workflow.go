@@ -39,11 +39,16 @@ type Machines interface {
 
 // Runs are what runs, or has run.
 type Runs interface {
+	RunReader
 	// Start starts a run of a machine, and returns the id that it has in the engine and, as $$.Execution.Id, in the definition. Another input than
 	// the run of that name has is ErrRunExists. Two inputs are the same if their texts are, but for white space around tokens.
 	Start(ctx context.Context, machine, name string, input json.RawMessage) (run string, err error)
 	// Stop aborts a run, for a reason: a short code and a text, either may be empty. A run that is over stays as it is.
 	Stop(ctx context.Context, run, code, cause string) error
+}
+
+// RunReader reads what runs, or has run.
+type RunReader interface {
 	// Describe tells how a run is.
 	Describe(ctx context.Context, run string) (Run, error)
 	// History is at most limit (at least 1) of a run's steps, in order, from the one after that Seq on; 0 is before the first. Fewer than limit are

@@ -137,8 +137,10 @@ var grants = map[string]struct {
 		[]string{"SCHEDULE_GROUP", "SCHEDULE_TARGET_ARN", "SCHEDULE_ROLE_ARN", "SCHEDULE_DEAD_LETTERS_ARN"}},
 	"workflow:machines": {[]string{"states:CreateStateMachine", "states:DescribeStateMachine", "states:DeleteStateMachine", "states:ValidateStateMachineDefinition", "iam:PassRole"},
 		[]string{"WORKFLOW_ROLE_ARN", "FUNCTION_PREFIX", "WORKFLOW_LOG_GROUP_ARN"}},
-	"workflow:runs":  {[]string{"states:StartExecution", "states:DescribeExecution", "states:GetExecutionHistory", "states:StopExecution"}, []string{"WORKFLOW_ROLE_ARN", "FUNCTION_PREFIX"}},
-	"workflow:tasks": {[]string{"states:SendTaskSuccess", "states:SendTaskFailure", "states:SendTaskHeartbeat"}, []string{"WORKFLOW_ROLE_ARN", "FUNCTION_PREFIX"}},
+	"workflow:runs": {[]string{"states:StartExecution", "states:DescribeExecution", "states:GetExecutionHistory", "states:StopExecution"},
+		[]string{"WORKFLOW_ROLE_ARN", "FUNCTION_PREFIX"}},
+	"workflow:runs:read": {[]string{"states:DescribeExecution", "states:GetExecutionHistory"}, []string{"WORKFLOW_ROLE_ARN", "FUNCTION_PREFIX"}},
+	"workflow:tasks":     {[]string{"states:SendTaskSuccess", "states:SendTaskFailure", "states:SendTaskHeartbeat"}, []string{"WORKFLOW_ROLE_ARN", "FUNCTION_PREFIX"}},
 }
 
 // running is what every function may do: be traced, be in a VPC, log.

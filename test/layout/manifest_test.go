@@ -157,6 +157,7 @@ var uses = map[string][]string{
 	"Machines":      {"workflow:machines"},
 	"FunctionName":  {"workflow:machines"},
 	"Runs":          {"workflow:runs"},
+	"RunReader":     {"workflow:runs:read"},
 	"Tasks":         {"workflow:tasks"},
 	"Egress":        {"egress"},
 	"Fields":        {"fields"},

@@ -10,7 +10,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/workflow"
 )
 
-// Workflow is the adapter for the needs workflow:machines, workflow:runs and workflow:tasks.
+// Workflow is the adapter for the needs workflow:machines, workflow:runs, workflow:runs:read and workflow:tasks.
 func Workflow(a *cloud.Account, p *handler.Ports) {
 	p.Workflow = sync.OnceValue(func() workflow.Engine {
 		return Engine{Client: sfn.NewFromConfig(a.AWS()), RoleARN: cloud.Required("WORKFLOW_ROLE_ARN", a.WorkflowRole),

@@ -21,6 +21,7 @@ var means = map[string]error{
 	"TaskDoesNotExist":          workflow.ErrNoTask,
 	"TaskTimedOut":              workflow.ErrTaskOver,
 	"ExecutionLimitExceeded":    workflow.ErrThrottled, // as many run as may
+	"StateMachineLimitExceeded": workflow.ErrThrottled, // as many are there as may be
 	"ConflictException":         workflow.ErrThrottled, // another call changes the same
 }
 

@@ -10,6 +10,7 @@
 //   - An occurrence that fails is tried again, later each time, until Attempts or until the next one is due; then it is logged and over.
 //   - A Put that changes when a schedule runs, or enables it, begins anew: a rate without a start runs at once, and is counted from then. Any other
 //     Put leaves its occurrences as they are.
+//   - A machine's time may be wrong: when it is put back, what had run ahead is due again from now on.
 //   - A clock that has nothing to do sleeps until the next occurrence of all. It looks once a minute besides, for a machine that was asleep.
 package clock
 

@@ -45,18 +45,9 @@ func (r *run) claim(ctx context.Context, n int) (all []claimed, next time.Time, 
 		all, next = nil, time.Time{}
 		var b pgx.Batch
 		b.Queue(`set local synchronous_commit = off`) // a claim that is lost is claimed again
-		b.Queue(claim, now, now.Add(r.config.Limit+leaseMargin), n, here).Query(func(rows pgx.Rows) error {
-			for rows.Next() {
-				var c claimed
-				var bounds row
-				c.schedule.Input = json.RawMessage{}
-				if err := rows.Scan(append(bounds.into(&c.schedule), &c.made, &c.occurrence, &c.attempts, &c.claim)...); err != nil {
-					return err
-				}
-				bounds.bounds(&c.schedule)
-				all = append(all, c)
-			}
-			return rows.Err()
+		b.Queue(claim, now, now.Add(r.config.Limit+leaseMargin), n, here).Query(func(rows pgx.Rows) (err error) {
+			all, err = pgx.CollectRows(rows, scanClaimed)
+			return err
 		})
 		b.Queue(`select min(wake) from local_clock.schedules where name <> all($1::text[])`, here).QueryRow(func(row pgx.Row) error {
 			var soonest *time.Time
@@ -79,6 +70,14 @@ func (r *run) claim(ctx context.Context, n int) (all []claimed, next time.Time, 
 	}
 	r.mu.Unlock()
 	return all, next, nil
+}
+
+func scanClaimed(from pgx.CollectableRow) (c claimed, err error) {
+	var bounds row
+	c.schedule.Input = json.RawMessage{}
+	err = from.Scan(append(bounds.into(&c.schedule), &c.made, &c.occurrence, &c.attempts, &c.claim)...)
+	bounds.bounds(&c.schedule)
+	return c, err
 }
 
 // result is what becomes of a claimed occurrence: the next one, or the same later.

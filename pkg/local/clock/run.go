@@ -43,7 +43,14 @@ func (c *Clock) Run(ctx context.Context, fire Fire) error {
 	var own sync.WaitGroup
 	own.Go(func() { r.settle(ctx) })
 	own.Go(func() { r.listen(ctx) })
-	for ctx.Err() == nil {
+	for last := (time.Time{}); ctx.Err() == nil; {
+		now := c.config.Now().Round(0) // as the wall has it
+		if last.IsZero() || now.Before(last.Add(-round)) {
+			if err := r.turnBack(ctx, now); err != nil {
+				slog.ErrorContext(ctx, "the clock cannot be turned back", "error", err)
+			}
+		}
+		last = now
 		r.wait(ctx, r.deliver(ctx))
 	}
 	r.working.Wait()

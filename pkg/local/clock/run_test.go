@@ -313,3 +313,37 @@ func TestOpen(t *testing.T) {
 	_, err = Open(t.Context(), Config{URL: w.db.AppURL})
 	require.ErrorContains(t, err, "the clock's tables: ", "the application's role may not")
 }
+
+// A machine that begins a year ahead and is put right: what is due is fired as before, whether the clock ran meanwhile or begins anew.
+func TestTheTimeIsPutBack(t *testing.T) {
+	for name, begins := range map[string]bool{"while it runs": false, "while it is off": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			c := w.open()
+			w.put(c, clock.Schedule{Name: "daily", Expression: "cron(0 13 * * ? *)"})
+			w.put(c, clock.Schedule{Name: "once", Expression: "at(2027-03-14T11:00:00)"})
+			w.hand.set(began.AddDate(1, 0, 0))
+			stop := w.run(c, w.keep)
+			w.next()
+			w.next()
+			w.put(c, clock.Schedule{Name: "made-then", Expression: "rate(1 hour)"})
+			w.next()
+			w.quiet()
+			if begins {
+				stop()
+			}
+			w.hand.set(began)
+			if begins {
+				w.run(c, w.keep)
+			}
+			c.Look()
+			w.awaits("daily", began.Add(time.Hour), began.Add(time.Hour), 0)
+			w.awaits("made-then", began.Add(time.Hour), began.Add(time.Hour), 0)
+			w.hand.set(began.Add(time.Hour))
+			c.Look()
+			require.ElementsMatch(t, []occurrence{{"daily", began.Add(time.Hour)}, {"made-then", began.Add(time.Hour)}}, []occurrence{w.next(), w.next()})
+			w.quiet()
+			require.Equal(t, 1, count(w, `name = 'once' and wake is null`), "what ran once is over")
+		})
+	}
+}
