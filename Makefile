@@ -38,7 +38,7 @@ test: ## Check format, vet and run all tests (under 10 minutes on two cores, fro
 
 test-long: ## Run all tests again with the race detector, the long ones too, then fuzz (under 60 minutes)
 	go test -race -tags long -count=1 -timeout 45m ./...
-	@$(MAKE) fuzz
+	@$(MAKE) fuzz FUZZTIME=20s
 
 chaos: ## Kill the platform over and over under conversations, and count what became of them (about 2 minutes; ARGS='-for 10m -seed 1')
 	@mkdir -p dist/chaos

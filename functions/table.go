@@ -5,16 +5,20 @@ import (
 	"github.com/agentplatform/agentplatform/functions/agent"
 	"github.com/agentplatform/agentplatform/functions/budget"
 	"github.com/agentplatform/agentplatform/functions/compliance"
+	"github.com/agentplatform/agentplatform/functions/connection"
 	"github.com/agentplatform/agentplatform/functions/deployment"
+	"github.com/agentplatform/agentplatform/functions/device"
 	"github.com/agentplatform/agentplatform/functions/evaluation"
 	"github.com/agentplatform/agentplatform/functions/graphql"
 	"github.com/agentplatform/agentplatform/functions/guardrail"
 	"github.com/agentplatform/agentplatform/functions/identity"
+	"github.com/agentplatform/agentplatform/functions/integration"
 	"github.com/agentplatform/agentplatform/functions/ledger"
 	"github.com/agentplatform/agentplatform/functions/mail"
 	"github.com/agentplatform/agentplatform/functions/routine"
 	"github.com/agentplatform/agentplatform/functions/schedule"
 	"github.com/agentplatform/agentplatform/functions/space"
+	"github.com/agentplatform/agentplatform/functions/task"
 	"github.com/agentplatform/agentplatform/functions/tenant"
 	"github.com/agentplatform/agentplatform/functions/thread"
 	"github.com/agentplatform/agentplatform/functions/tool"
@@ -55,6 +59,10 @@ var Table = map[string]handler.Constructor{
 	"summarize-thread":          turn.SummarizeThread,
 	"pre-token":                 identity.PreToken,
 	"compliance-event-by-hash":  compliance.ComplianceEventByHash,
+	"start-connection":          connection.StartConnection,
+	"complete-connection":       connection.CompleteConnection,
+	"list-connections":          connection.ListConnections,
+	"delete-connection":         connection.DeleteConnection,
 	"delete-agent":              agent.DeleteAgent,
 	"create-tenant":             tenant.CreateTenant,
 	"update-tenant":             tenant.UpdateTenant,
@@ -156,7 +164,23 @@ var Table = map[string]handler.Constructor{
 	"run-evaluation":            evaluation.RunEvaluation,
 	"send-mail":                 mail.SendMail,
 	"evaluate-turn":             evaluation.EvaluateTurn,
+	"create-integration":        integration.CreateIntegration,
+	"update-integration":        integration.UpdateIntegration,
+	"delete-integration":        integration.DeleteIntegration,
+	"get-integration":           integration.GetIntegration,
+	"list-integrations":         integration.ListIntegrations,
+	"list-deliveries":           integration.ListDeliveries,
+	"prune-deliveries":          integration.PruneDeliveries,
+	"receive-delivery":          integration.ReceiveDelivery,
+	"replay-delivery":           integration.ReplayDelivery,
+	"deliver-replies":           integration.DeliverReplies,
+	"receive-mail":              integration.ReceiveMail,
+	"register-device":           device.RegisterDevice,
+	"unregister-device":         device.UnregisterDevice,
+	"list-devices":              device.ListDevices,
 	"graphql":                   graphql.Graphql,
+	"receive-task-event":        task.ReceiveTaskEvent,
+	"process-task-event":        task.ProcessTaskEvent,
 	"migrate":                   deployment.Migrate,
 	"bootstrap":                 deployment.Bootstrap,
 }

@@ -165,6 +165,9 @@ func open(s settings, served func() *runtime.Server) (runner *turn.Runner, err e
 		runner.Answer = func(ctx context.Context, tenantID, callbackID string) error {
 			return invoke.Invoke(ctx, callback.Function, callback.Task{TenantID: tenantID, CallbackID: callbackID})
 		}
+		runner.Reply = func(ctx context.Context, tenantID, threadUUID string) error {
+			return invoke.Invoke(ctx, turn.DeliverReplies, turn.ReplyTask{TenantID: tenantID, ThreadUUID: threadUUID})
+		}
 		runner.Evaluate = func(ctx context.Context, t evaluator.Task) error { return invoke.Invoke(ctx, evaluator.Function, t) }
 		runner.Summarize = func(ctx context.Context, t turn.SummaryTask) error {
 			return invoke.Invoke(ctx, turn.SummarizeFunction, t)

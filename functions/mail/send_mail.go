@@ -22,7 +22,8 @@ func SendMail(env *handler.Env) lambda.Handler {
 		if from == "" {
 			return mail.Sent{}, fault.Invalid("this deployment sends no mail")
 		}
-		id, err := mailer.Send(ctx, mail.Message{From: mail.Address{Address: from}, To: o.To, ReplyTo: o.ReplyTo, Subject: o.Subject, Text: o.Text, HTML: o.HTML})
+		id, err := mailer.Send(ctx, mail.Message{From: mail.Address{Address: from}, To: o.To, ReplyTo: o.ReplyTo, Subject: o.Subject, Text: o.Text, HTML: o.HTML,
+			InReplyTo: o.InReplyTo, References: o.References})
 		about := []any{"tenant_id", o.TenantID, "turn_id", o.TurnID, "recipients", len(o.To)}
 		if err == nil {
 			slog.InfoContext(ctx, "mail sent", append(about, "message_id", id)...)

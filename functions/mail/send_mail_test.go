@@ -65,6 +65,23 @@ func TestSendMail(t *testing.T) {
 	require.Len(t, entries, 1)
 }
 
+// A mail that answers one names it, and those before it.
+func TestAMailThatAnswers(t *testing.T) {
+	o, err := outbox.Open(outbox.Config{Dir: t.TempDir()})
+	require.NoError(t, err)
+	_, err = send(t, handlertest.New(t).WithMail("agents@acme.test", o), mail.Order{To: []string{"ada@acme.test"}, Subject: "Re: s", Text: "x", InReplyTo: "<2@acme.test>", References: []string{"<1@acme.test>"}})
+	require.NoError(t, err)
+	entries, _, err := o.List("", 10)
+	require.NoError(t, err)
+	raw, err := o.Read(entries[0].ID)
+	require.NoError(t, err)
+	m, err := netmail.ReadMessage(bytes.NewReader(raw))
+	require.NoError(t, err)
+	for name, want := range map[string]string{"In-Reply-To": "<2@acme.test>", "References": "<1@acme.test> <2@acme.test>", "Auto-Submitted": "auto-replied"} {
+		require.Equal(t, want, m.Header.Get(name))
+	}
+}
+
 // failing is a mail service that says no.
 type failing struct{ err error }
 

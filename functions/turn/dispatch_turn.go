@@ -27,11 +27,14 @@ func DispatchTurn(env *handler.Env) lambda.Handler {
 	if env.MailFrom() != "" {
 		runner.Tools = runner.Tools.With([]tool.Tool{tool.SendEmail(db, env.Call("send-mail"))})
 	}
-	answer, summarize := env.Invoke("answer-callbacks"), env.Invoke("summarize-thread")
+	answer, summarize, reply := env.Invoke("answer-callbacks"), env.Invoke("summarize-thread"), env.Invoke("deliver-replies")
 	runner.Answer = func(ctx context.Context, tenantID, callbackID string) error {
 		return answer(ctx, callback.Task{TenantID: tenantID, CallbackID: callbackID})
 	}
 	runner.Summarize = func(ctx context.Context, t turn.SummaryTask) error { return summarize(ctx, t) }
+	runner.Reply = func(ctx context.Context, tenantID, threadUUID string) error {
+		return reply(ctx, turn.ReplyTask{TenantID: tenantID, ThreadUUID: threadUUID})
+	}
 	runner.Signal = env.Signal()
 	dispatcher := &turn.Dispatcher{Runner: runner, Runtimes: env.Runtimes()}
 	return handler.Task(dispatcher.Dispatch)

@@ -25,7 +25,7 @@ func TestCreateWebhook(t *testing.T) {
 	var got fields
 	answer.Into(t, &got)
 	require.Equal(t, fields{"id": w.ID, "tenant_id": s.TenantID, "token": w.Token, "name": "orders", "description": nil, "target_type": "agent", "agent_id": s.AgentID,
-		"routine_id": nil, "prompt": nil, "config": fields{}, "enabled": true, "rate_limit": 10.0, "last_invoked_at": nil, "invocation_count": 0.0,
+		"routine_id": nil, "prompt": nil, "config": fields{}, "enabled": true, "rate_limit": 10.0, "last_invoked_at": nil, "invocation_count": 0.0, "has_signing_secret": false,
 		"created_at": got["created_at"], "updated_at": got["created_at"]}, got)
 	require.Regexp(t, `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$`, got["created_at"])
 
@@ -118,7 +118,9 @@ func TestCreateWebhookRefuses(t *testing.T) {
 		{"enabled", `"true"`, "enabled must not be a JSON string"},
 		{"enabled", `1`, "enabled must not be a JSON number"},
 		{"target_type", `"routine"`, "routine_id is required for target_type routine"},
-		{"target_type", `"task"`, "target_type task is not available on this platform yet; agent and routine are"},
+		{"target_type", `"task"`, "config.provider is required for target_type task: linear, jira, asana"},
+		{"signing_secret", `"s"`, "signing_secret is for target_type task"},
+		{"signing_secret", `7`, "must not be a JSON number"},
 		{"target_type", `"other"`, "target_type must be agent, routine or task"},
 		{"target_type", `"Agent"`, "target_type must be agent, routine or task"},
 		{"target_type", `""`, "target_type must be agent, routine or task"},

@@ -208,7 +208,7 @@ func TestSettingsOfARoutinesWebhook(t *testing.T) {
 		`{"name":"x","target_type":"routine","routine_id":"` + r.ID + `","agent_id":"` + s.AgentID + `"}`: "agent_id is for target_type agent",
 		`{"name":"x","target_type":"routine","routine_id":"` + r.ID + `","prompt":"p"}`:                   "prompt is for target_type agent",
 		`{"name":"x","agent_id":"` + s.AgentID + `","routine_id":"` + r.ID + `"}`:                         "routine_id is for target_type routine",
-		`{"name":"x","target_type":"task"}`:                                                               "target_type task is not available on this platform yet; agent and routine are",
+		`{"name":"x","target_type":"task"}`:                                                               "config.provider is required for target_type task: linear, jira, asana",
 	} {
 		require.Contains(t, refused(t, 400, "ValidationError", s.ask("POST", "/api/webhooks", body)).Detail, says, body)
 	}

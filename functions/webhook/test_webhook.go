@@ -5,6 +5,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/agentplatform/agentplatform/pkg/fault"
 	"github.com/agentplatform/agentplatform/pkg/handler"
 	"github.com/agentplatform/agentplatform/pkg/tenant"
 	"github.com/agentplatform/agentplatform/pkg/webhook"
@@ -30,6 +31,9 @@ func TestWebhook(env *handler.Env) lambda.Handler {
 		w, err := webhook.Get(ctx, db.In(caller.TenantID), r.Params["webhookId"])
 		if err != nil {
 			return handler.Reply{}, err
+		}
+		if w.TargetType == webhook.Task {
+			return handler.Reply{}, fault.Invalid("a webhook of target_type task starts nothing: its tracker tests it")
 		}
 		return starts.start(ctx, caller.TenantID, webhook.Invocation{WebhookID: w.ID, Payload: said, Test: true})
 	})

@@ -15,6 +15,7 @@ import (
 // If-Match, it changes the version that the caller has seen or nothing.
 func UpdateWebhook(env *handler.Env) lambda.Handler {
 	db := env.DB()
+	secrets := webhook.NewSecrets(db, env.WebhookSecrets())
 	return handler.REST(func(ctx context.Context, r *handler.Request) (handler.Reply, error) {
 		caller, err := tenant.OwnerOrAdmin(ctx)
 		if err != nil {
@@ -24,7 +25,8 @@ func UpdateWebhook(env *handler.Env) lambda.Handler {
 		if err != nil {
 			return handler.Reply{}, err
 		}
-		if err := handler.Decode(patch, new(webhook.Settings)); err != nil {
+		var said webhook.Given
+		if err := handler.Decode(patch, &said); err != nil {
 			return handler.Reply{}, err
 		}
 		var w webhook.Webhook
@@ -40,7 +42,10 @@ func UpdateWebhook(env *handler.Env) lambda.Handler {
 				err = handler.Decode(merged, &changed)
 				return changed, err
 			})
-			return err
+			if err != nil {
+				return err
+			}
+			return secrets.Set(ctx, tx, &w, said.SigningSecret)
 		})
 		return reply(w, err)
 	})

@@ -19,7 +19,7 @@ locals {
     memory   = row.memory
     reserved = try(row.reserved, -1) # Lambda's word for none
     batch    = try(row.batch, false)
-    async    = anytrue([for on in row.on : on == "invoke" || startswith(on, "schedule ") || startswith(on, "event ")]) # nobody waits for its answer
+    async    = anytrue([for on in row.on : on == "invoke" || on == "mail" || startswith(on, "schedule ") || startswith(on, "event ")]) # nobody waits for its answer
     zip      = "${local.dist}/${row.name}.zip"
     arn      = "${local.arn}:lambda:${local.here}:function:${local.prefix}-${row.name}" # known before the function is there
   } }
@@ -37,6 +37,9 @@ locals {
   # Who is told how runs of tenants' state machines end.
   told = toset([for name, row in local.rows : name if contains(row.on, "event states")])
 
+  # Who takes mails that were received.
+  taking = toset([for name, row in local.rows : name if contains(row.on, "mail")])
+
   resolving = toset(values(local.fields))
   routed    = toset(values(local.routes))
 
@@ -46,9 +49,9 @@ locals {
   no_zip         = [for name, row in local.rows : name if !fileexists(row.zip)]
   no_row         = [for zip in fileset(local.dist, "*.zip") : zip if !contains(keys(local.rows), trimsuffix(zip, ".zip"))]
   unknown_needs  = distinct([for need in flatten(values(local.needs)) : need if !contains(keys(local.grants), need)])
-  unknown_kinds  = distinct([for on in flatten([for row in local.rows : row.on]) : on if !contains(["graphql", "http", "schedule", "invoke", "call", "trigger", "state", "event", "deploy"], split(" ", on)[0]) || startswith(on, "event ") && on != "event states"])
+  unknown_kinds  = distinct([for on in flatten([for row in local.rows : row.on]) : on if !contains(["graphql", "http", "schedule", "invoke", "call", "trigger", "state", "event", "mail", "deploy"], split(" ", on)[0]) || startswith(on, "event ") && on != "event states"])
   no_machine     = [for name, machine in local.tasks : "${machine} (${name})" if !contains(concat(keys(local.machines), [local.routines]), machine)]
-  unknown_auths  = [for name, row in local.rows : name if !contains(["user", "operator", "internal", "api-secret", "webhook-token"], row.auth)]
+  unknown_auths  = [for name, row in local.rows : name if !contains(["user", "operator", "internal", "api-secret", "webhook-token", "signature"], row.auth)]
   unpinned_image = var.agent_runtime && var.runtime_image_tag == null
 }
 
@@ -68,7 +71,7 @@ resource "terraform_data" "ready" {
     }
     precondition {
       condition     = length(local.unknown_kinds) == 0
-      error_message = "schema/routes.json has triggers that this tier does not make: ${join(", ", local.unknown_kinds)}. It knows graphql, http, schedule, invoke, call, trigger, state, event states and deploy."
+      error_message = "schema/routes.json has triggers that this tier does not make: ${join(", ", local.unknown_kinds)}. It knows graphql, http, schedule, invoke, call, trigger, state, event states, mail and deploy."
     }
     precondition {
       condition     = length(local.no_machine) == 0
@@ -76,7 +79,7 @@ resource "terraform_data" "ready" {
     }
     precondition {
       condition     = length(local.unknown_auths) == 0
-      error_message = "schema/routes.json: auth of ${join(", ", local.unknown_auths)} must be user, operator, internal, api-secret or webhook-token."
+      error_message = "schema/routes.json: auth of ${join(", ", local.unknown_auths)} must be user, operator, internal, api-secret, webhook-token or signature."
     }
     precondition {
       condition     = !local.unpinned_image
@@ -85,6 +88,14 @@ resource "terraform_data" "ready" {
     precondition {
       condition     = var.mail_from == "" || endswith(var.foundation.email_identity_arn, ":identity/${split("@", "${var.mail_from}@")[1]}")
       error_message = "mail_from ${var.mail_from} is not at the foundation's email_domain: SES sends for that domain only. Set email_domain in the tier foundation and apply it first."
+    }
+    precondition {
+      condition     = var.mail_rule_set == null || local.receives
+      error_message = "mail_rule_set is set, and the foundation has no mail_domain: no mail is received. Set mail_domain in the tier foundation and apply it first."
+    }
+    precondition {
+      condition     = alltrue([for arn in values(var.push_applications) : startswith(arn, "${local.arn}:sns:${local.here}:app/")])
+      error_message = "push_applications must be platform applications of ${var.region} in account ${var.account_id}."
     }
     precondition {
       condition     = alltrue([for name in keys(local.rows) : length("${local.prefix}-${name}") <= 64])

@@ -71,21 +71,32 @@ locals {
       } if var.code_interpreter]
     }
 
-    # Tenants' keys and tokens of tool servers: encrypted parameters below one prefix. The names below it begin with the tenant (pkg/secret.ID).
+    # Tenants' secrets, by category: encrypted parameters below one prefix. The names below it begin with the tenant (pkg/secret.ID). Of tool servers keys
+    # and tokens, of integrations signing secrets and tokens, of users' connections the tokens that a provider gave. The signing
+    # secrets of task webhooks are a part of the integrations': whoever the internet calls for them sees no others, and takes none away.
     "secret:tools" = {
-      env = { TOOL_SECRETS_PREFIX = "/${local.prefix}/tools", TOOL_SECRETS_KEY_ID = var.foundation.key_arns["tools"] }
-      allow = flatten([for parameters in ["${local.arn}:ssm:${local.here}:parameter/${local.prefix}/tools/*"] : [
-        { Effect = "Allow", Action = ["ssm:GetParameter", "ssm:PutParameter", "ssm:DeleteParameter"], Resource = [parameters] },
-        {
-          Effect   = "Allow"
-          Action   = ["kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey"]
-          Resource = [var.foundation.key_arns["tools"]]
-          Condition = {
-            StringEquals = { "kms:ViaService" = "ssm.${var.region}.${local.dns_suffix}" }
-            StringLike   = { "kms:EncryptionContext:PARAMETER_ARN" = parameters }
-          }
-        },
-      ]])
+      env   = { TOOL_SECRETS_PREFIX = local.parameters.tools.prefix, TOOL_SECRETS_KEY_ID = local.parameters.tools.key }
+      allow = local.parameters.tools.write
+    }
+    "secret:integrations" = {
+      env   = { INTEGRATION_SECRETS_PREFIX = local.parameters.integrations.prefix, INTEGRATION_SECRETS_KEY_ID = local.parameters.integrations.key }
+      allow = local.parameters.integrations.write
+    }
+    "secret:integrations:read" = {
+      env   = { INTEGRATION_SECRETS_PREFIX = local.parameters.integrations.prefix, INTEGRATION_SECRETS_KEY_ID = local.parameters.integrations.key }
+      allow = local.parameters.integrations.read
+    }
+    "secret:webhooks" = {
+      env   = { INTEGRATION_SECRETS_PREFIX = local.parameters.integrations.prefix, INTEGRATION_SECRETS_KEY_ID = local.parameters.integrations.key }
+      allow = local.parameters.webhooks.write
+    }
+    "secret:webhooks:keep" = {
+      env   = { INTEGRATION_SECRETS_PREFIX = local.parameters.integrations.prefix, INTEGRATION_SECRETS_KEY_ID = local.parameters.integrations.key }
+      allow = local.parameters.webhooks.keep
+    }
+    "secret:connections" = {
+      env   = { CONNECTION_SECRETS_PREFIX = local.parameters.connections.prefix, CONNECTION_SECRETS_KEY_ID = local.parameters.connections.key }
+      allow = local.parameters.connections.write
     }
 
     # Tenants' schedules, all of one group, and what they start when they are due. The service knows no narrower resource for a list.
@@ -166,6 +177,31 @@ locals {
     "mail-from" = {
       env   = { MAIL_FROM = var.mail_from }
       allow = []
+    }
+
+    # Where mail is received, and what has come.
+    "mail-in" = {
+      env   = { MAIL_DOMAIN = var.foundation.mail_domain }
+      allow = []
+    }
+    "object:mail:read" = {
+      env = { MAIL_BUCKET = var.data.buckets.mail.name }
+      allow = concat(local.use_key["mail"].read, [
+        { Effect = "Allow", Action = ["s3:GetObject"], Resource = ["${var.data.buckets.mail.arn}/in/*"] },
+      ])
+    }
+
+    # Devices of the platform applications that an operator made, with the credentials of Apple and Google in them, and no topic and no phone.
+    "push:send" = {
+      env   = { PUSH_APPLICATIONS = local.push_applications }
+      allow = [for endpoints in [local.push_endpoints] : { Effect = "Allow", Action = ["sns:Publish"], Resource = endpoints } if length(endpoints) > 0]
+    }
+    "push:devices" = {
+      env = { PUSH_APPLICATIONS = local.push_applications }
+      allow = flatten([for applications in [values(var.push_applications)] : [
+        { Effect = "Allow", Action = ["sns:CreatePlatformEndpoint"], Resource = applications },
+        { Effect = "Allow", Action = ["sns:SetEndpointAttributes", "sns:DeleteEndpoint"], Resource = local.push_endpoints },
+      ] if length(applications) > 0])
     }
 
     # The mutations that only the platform may call, and no other field: whoever can publish cannot read through the API.
@@ -306,6 +342,36 @@ locals {
     { Effect = "Allow", Action = ["s3:GetObject", "s3:GetObjectRetention"], Resource = local.audit_objects },
     { Effect = "Allow", Action = ["s3:ListBucket"], Resource = [var.data.buckets.audit.arn] },
   ]
+
+  push_applications = join(",", [for platform, arn in var.push_applications : "${platform}=${arn}"])
+  push_endpoints    = [for arn in values(var.push_applications) : "${replace(arn, ":app/", ":endpoint/")}/*"]
+
+  # Parameters of one category, and its key as Parameter Store uses it for them. The key of connections was there before them.
+  # Webhooks are a part of integrations.
+  parameters = { for name, of in {
+    tools        = { category = "tools", key = "tools", below = "*" }
+    integrations = { category = "integrations", key = "integrations", below = "*" }
+    webhooks     = { category = "integrations", key = "integrations", below = "*/webhooks/*" }
+    connections  = { category = "connections", key = "oauth", below = "*" }
+    } : name => merge(
+    { prefix = "/${local.prefix}/${of.category}", key = var.foundation.key_arns[of.key] },
+    { for how, actions in {
+      keep  = { ssm = ["ssm:GetParameter", "ssm:PutParameter"], kms = ["kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey"] }
+      read  = { ssm = ["ssm:GetParameter"], kms = ["kms:Decrypt"] }
+      write = { ssm = ["ssm:GetParameter", "ssm:PutParameter", "ssm:DeleteParameter"], kms = ["kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey"] }
+      } : how => flatten([for parameters in ["${local.arn}:ssm:${local.here}:parameter/${local.prefix}/${of.category}/${of.below}"] : [
+        { Effect = "Allow", Action = actions.ssm, Resource = [parameters] },
+        {
+          Effect   = "Allow"
+          Action   = actions.kms
+          Resource = [var.foundation.key_arns[of.key]]
+          Condition = {
+            StringEquals = { "kms:ViaService" = "ssm.${var.region}.${local.dns_suffix}" }
+            StringLike   = { "kms:EncryptionContext:PARAMETER_ARN" = parameters }
+          }
+        },
+    ]]) },
+  ) }
 
   # A bucket's own key, only as S3 uses it and only for that bucket.
   use_key = { for kind, bucket in var.data.buckets : kind => { for how, actions in { read = ["kms:Decrypt"], write = ["kms:Decrypt", "kms:GenerateDataKey"] } : how => [

@@ -66,6 +66,7 @@ variable "foundation" {
     key_arns                    = map(string)
     anchor_signing_key_arn      = string
     email_identity_arn          = optional(string, "")
+    mail_domain                 = optional(string, "")
     user_pool = object({
       id          = string
       arn         = string
@@ -82,8 +83,8 @@ variable "foundation" {
   })
 
   validation {
-    condition     = length(setsubtract(["logs", "tools"], keys(var.foundation.key_arns))) == 0
-    error_message = "foundation has no key for logs, or none for tools: apply the tier foundation of this version first."
+    condition     = length(setsubtract(["logs", "tools", "integrations", "oauth"], keys(var.foundation.key_arns))) == 0
+    error_message = "foundation has not all of the keys logs, tools, integrations and oauth: apply the tier foundation of this version first."
   }
   validation {
     condition     = length(var.foundation.private_subnet_ids) >= 2
@@ -109,8 +110,8 @@ variable "data" {
   })
 
   validation {
-    condition     = length(setsubtract(["app", "ledger", "reader"], keys(var.data.database_urls))) == 0 && length(setsubtract(["audit", "exports", "assets", "functions", "knowledge"], keys(var.data.buckets))) == 0
-    error_message = "data lacks a database role (app, ledger, reader) or a bucket (audit, exports, assets, functions, knowledge): apply the tier data of this version first."
+    condition     = length(setsubtract(["app", "ledger", "reader"], keys(var.data.database_urls))) == 0 && length(setsubtract(["audit", "exports", "mail", "assets", "functions", "knowledge"], keys(var.data.buckets))) == 0
+    error_message = "data lacks a database role (app, ledger, reader) or a bucket (audit, exports, mail, assets, functions, knowledge): apply the tier data of this version first."
   }
   validation {
     condition     = length(setsubtract(["PAGE_TOKEN_KEY", "AUDIT_EMISSION_KEY", "API_AUTH_SECRET"], keys(var.data.secrets))) == 0
@@ -183,6 +184,29 @@ variable "mail_from" {
   validation {
     condition     = var.mail_from == "" || can(regex("^[A-Za-z0-9_+-]+(\\.[A-Za-z0-9_+-]+)*@([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z]{2,}$", var.mail_from))
     error_message = "mail_from is one e-mail address without a name, its domain in lower case, for example agents@example.com, or empty."
+  }
+}
+
+variable "mail_rule_set" {
+  description = "Name of the active rule set of SES in this account and region, if there is one, to add this deployment's rule to. Null: one is made and becomes the active one, in place of any other. Needs the foundation's mail_domain."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.mail_rule_set == null || can(regex("^[A-Za-z0-9]([A-Za-z0-9_.-]{0,62}[A-Za-z0-9])?$", var.mail_rule_set))
+    error_message = "mail_rule_set is the name of a rule set of SES, for example default-rule-set: 1 to 64 letters, digits, dots, hyphens and underscores."
+  }
+}
+
+variable "push_applications" {
+  description = "ARNs of SNS platform applications, which hold the credentials of Apple and Google, by platform: apns, apns-sandbox, fcm. An operator makes them. Empty: no device is told anything."
+  type        = map(string)
+  default     = {}
+
+  validation {
+    condition = alltrue([for platform, arn in var.push_applications : contains(["apns", "apns-sandbox", "fcm"], platform) &&
+    can(regex("^arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:app/${lookup({ apns = "APNS", apns-sandbox = "APNS_SANDBOX", fcm = "GCM" }, platform, "-")}/[A-Za-z0-9_.-]+$", arn))])
+    error_message = "push_applications are ARNs of platform applications by platform, for example { apns = \"arn:aws:sns:eu-central-1:123456789012:app/APNS/agents\", fcm = \"arn:aws:sns:eu-central-1:123456789012:app/GCM/agents\" }."
   }
 }
 

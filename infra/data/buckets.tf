@@ -1,7 +1,7 @@
 # Buckets by what is in them. Names carry the account, for a bucket's name is one of all buckets in the world.
 
 locals {
-  bucket = { for purpose in ["skills", "knowledge", "exports", "assets", "functions", "audit"] : purpose => "${local.prefix}-${purpose}-${var.account_id}" }
+  bucket = { for purpose in ["skills", "knowledge", "exports", "mail", "assets", "functions", "audit"] : purpose => "${local.prefix}-${purpose}-${var.account_id}" }
 
   buckets = {
     skills    = { key = "objects", versioning = true, old = var.old_version_days, expire = null }
@@ -10,6 +10,8 @@ locals {
     functions = { key = "objects", versioning = true, old = var.old_version_days, expire = null }
     # Copies of what is in the audit log, with people's names in them: gone when their time is over, without a version that stays.
     exports = { key = "objects", versioning = false, old = null, expire = var.exports_days }
+    # Mails as they came: what agents need of them is in threads.
+    mail = { key = "mail", versioning = false, old = null, expire = var.mail_days }
   }
 
   bucket_statements = {
@@ -21,6 +23,18 @@ locals {
       Action    = "s3:GetObject"
       Resource  = "arn:${local.partition}:s3:::${local.bucket["assets"]}/*"
       Condition = { ArnLike = { "aws:SourceArn" = "arn:${local.partition}:cloudfront::${var.account_id}:distribution/*" } }
+    }]
+    # By the receipt rule of this deployment's app tier, in whatever rule set it is.
+    mail = [{
+      Sid       = "ReceiveMail"
+      Effect    = "Allow"
+      Principal = { Service = "ses.amazonaws.com" }
+      Action    = "s3:PutObject"
+      Resource  = "arn:${local.partition}:s3:::${local.bucket["mail"]}/in/*"
+      Condition = {
+        StringEquals = { "aws:SourceAccount" = var.account_id }
+        ArnLike      = { "aws:SourceArn" = "arn:${local.partition}:ses:${var.region}:${var.account_id}:receipt-rule-set/*:receipt-rule/${local.prefix}" }
+      }
     }]
   }
 }

@@ -59,7 +59,7 @@ output "secrets" {
 }
 
 output "parameter_path" {
-  description = "Path of the parameters that hold OAuth tokens (oauth/) and API keys (tools/), each under its category's key."
+  description = "Path of the parameters that hold OAuth tokens (connections/, under the key oauth), API keys (tools/) and secrets of integrations (integrations/), each under its category's key."
   value       = "/${local.prefix}"
 }
 

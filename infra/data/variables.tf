@@ -63,8 +63,8 @@ variable "foundation" {
   })
 
   validation {
-    condition     = length(setsubtract(["database", "platform", "emission", "objects", "audit", "assets", "logs"], keys(var.foundation.key_arns))) == 0
-    error_message = "foundation has not all of the keys database, platform, emission, objects, audit, assets and logs: apply the tier foundation of this version first."
+    condition     = length(setsubtract(["database", "platform", "emission", "mail", "objects", "audit", "assets", "logs"], keys(var.foundation.key_arns))) == 0
+    error_message = "foundation has not all of the keys database, platform, emission, mail, objects, audit, assets and logs: apply the tier foundation of this version first."
   }
   validation {
     condition     = length(var.foundation.database_subnet_ids) >= 2
@@ -283,6 +283,17 @@ variable "exports_days" {
   validation {
     condition     = var.exports_days >= 1 && var.exports_days <= 365 && floor(var.exports_days) == var.exports_days
     error_message = "exports_days is 1 to 365."
+  }
+}
+
+variable "mail_days" {
+  description = "After how many days received mails are removed. A mail that could not be taken in can be tried again until then."
+  type        = number
+  default     = 30
+
+  validation {
+    condition     = var.mail_days >= 15 && var.mail_days <= 365 && floor(var.mail_days) == var.mail_days
+    error_message = "mail_days is 15 to 365: what failed waits for up to 14 days in the dead letters, and needs its mail."
   }
 }
 

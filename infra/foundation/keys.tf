@@ -4,15 +4,17 @@
 
 locals {
   keys = {
-    database = { services = ["rds", "secretsmanager"], grants = true, for = "the database, its backups, and its owner's password" }
-    platform = { services = ["secretsmanager"], grants = false, for = "secrets of the platform itself: API_AUTH_SECRET, PAGE_TOKEN_KEY" }
-    emission = { services = ["secretsmanager"], grants = false, for = "AUDIT_EMISSION_KEY, which nobody may have who can write to the database directly" }
-    oauth    = { services = ["ssm"], grants = false, for = "users' OAuth tokens at task trackers and other services" }
-    tools    = { services = ["ssm"], grants = false, for = "API keys of tool servers, and signing secrets of integrations" }
-    objects  = { services = ["s3"], grants = false, for = "skill packs, knowledge documents, exports, and the functions' zips" }
-    audit    = { services = ["s3"], grants = false, for = "the write-once audit log" }
-    assets   = { services = ["s3"], grants = false, for = "the console's files, which the CDN reads" }
-    logs     = { services = [], grants = false, for = "logs, queues of failed events, and the alarms' topic" }
+    database     = { services = ["rds", "secretsmanager"], grants = true, for = "the database, its backups, and its owner's password" }
+    platform     = { services = ["secretsmanager"], grants = false, for = "secrets of the platform itself: API_AUTH_SECRET, PAGE_TOKEN_KEY" }
+    emission     = { services = ["secretsmanager"], grants = false, for = "AUDIT_EMISSION_KEY, which nobody may have who can write to the database directly" }
+    oauth        = { services = ["ssm"], grants = false, for = "users' OAuth tokens at task trackers and other services" }
+    tools        = { services = ["ssm"], grants = false, for = "API keys of tool servers" }
+    integrations = { services = ["ssm"], grants = false, for = "signing secrets and tokens of integrations, and signing secrets of webhooks" }
+    mail         = { services = ["s3"], grants = false, for = "mails that were received" }
+    objects      = { services = ["s3"], grants = false, for = "skill packs, knowledge documents, exports, and the functions' zips" }
+    audit        = { services = ["s3"], grants = false, for = "the write-once audit log" }
+    assets       = { services = ["s3"], grants = false, for = "the console's files, which the CDN reads" }
+    logs         = { services = [], grants = false, for = "logs, queues of failed events, and the alarms' topic" }
   }
 
   # What AWS services do by themselves, without a principal of the account behind them. Each is bound to this account, and to this deployment
@@ -25,6 +27,18 @@ locals {
       Action    = ["kms:Decrypt"]
       Resource  = "*"
       Condition = { ArnLike = { "aws:SourceArn" = "arn:${local.partition}:cloudfront::${var.account_id}:distribution/*" } }
+    }]
+    # SES encrypts what it puts into the bucket, and reads again the data key of a bucket that has one for many objects.
+    mail = [{
+      Sid       = "ReceiveMail"
+      Effect    = "Allow"
+      Principal = { Service = "ses.amazonaws.com" }
+      Action    = ["kms:Decrypt", "kms:GenerateDataKey"]
+      Resource  = "*"
+      Condition = {
+        StringEquals = { "aws:SourceAccount" = var.account_id }
+        ArnLike      = { "aws:SourceArn" = "arn:${local.partition}:ses:${var.region}:${var.account_id}:receipt-rule-set/*:receipt-rule/${local.prefix}" }
+      }
     }]
     logs = [
       {

@@ -1,4 +1,5 @@
-# The domain that mail comes from. Receivers believe it by DKIM (three keys that SES rotates), SPF (the bounces' domain) and DMARC.
+# The domain that mail comes from. Receivers believe it by DKIM (three keys that SES rotates), SPF (the bounces' domain) and DMARC. And a domain below
+# it whose mail is received: SES counts a domain's as verified with it. What is done with that mail is the app tier's (infra/app/receiving.tf).
 
 locals {
   mail = var.email_domain != ""
@@ -18,12 +19,23 @@ locals {
       type  = "CNAME"
       value = "${aws_ses_domain_dkim.this[0].dkim_tokens[i]}.dkim.amazonses.com"
     }],
+    [for domain in [var.mail_domain] : { name = domain, type = "MX", value = "10 inbound-smtp.${var.region}.amazonaws.com" } if domain != ""],
   )
 }
 
 resource "aws_ses_domain_identity" "this" {
   count  = local.mail ? 1 : 0
   domain = var.email_domain
+}
+
+# One variable cannot look at another's value in its own rule before Terraform 1.9.
+resource "terraform_data" "mail" {
+  lifecycle {
+    precondition {
+      condition     = var.mail_domain == "" || local.mail && endswith(var.mail_domain, ".${var.email_domain}") && var.mail_domain != local.bounces
+      error_message = "mail_domain ${var.mail_domain} must be a domain below email_domain, whose own mail goes on to whom it goes now, and not ${local.bounces}: for example in.${local.mail ? var.email_domain : "example.com"}."
+    }
+  }
 }
 
 resource "aws_ses_domain_dkim" "this" {

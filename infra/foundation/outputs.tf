@@ -39,7 +39,7 @@ output "nat_addresses" {
 }
 
 output "key_arns" {
-  description = "Keys by category: database, platform, emission, oauth, tools, objects, audit, assets, logs."
+  description = "Keys by category: database, platform, emission, oauth, tools, integrations, mail, objects, audit, assets, logs."
   value       = { for category, key in module.key : category => key.arn }
 }
 
@@ -109,7 +109,7 @@ output "email_identity_arn" {
 }
 
 output "email_records" {
-  description = "DNS records of email_domain. They are made already if domain_name's zone holds it; else whoever runs that domain adds them."
+  description = "DNS records of email_domain and mail_domain. They are made already if domain_name's zone holds it; else whoever runs that domain adds them."
   value       = local.email_records
 }
 
@@ -130,6 +130,7 @@ output "foundation" {
     anchor_signing_key_arn      = module.anchor_key.arn
     function_prefix             = local.function_prefix
     email_identity_arn          = local.mail ? aws_ses_domain_identity.this[0].arn : ""
+    mail_domain                 = var.mail_domain
 
     user_pool = {
       id          = aws_cognito_user_pool.this.id

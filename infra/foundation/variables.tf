@@ -262,6 +262,17 @@ variable "email_domain" {
   }
 }
 
+variable "mail_domain" {
+  description = "Domain below email_domain whose mail is received, such as in.example.com: its addresses reach agents. Its MX record is among email_records; SES receives in some regions only. Empty: no mail is received."
+  type        = string
+  default     = ""
+
+  validation {
+    condition     = var.mail_domain == "" || can(regex("^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z]{2,}$", var.mail_domain))
+    error_message = "mail_domain is a domain in lower case, for example in.example.com, or empty."
+  }
+}
+
 variable "invitations_from" {
   description = "Address at email_domain that invitations and password resets come from, once SES has verified the domain. Empty: Cognito's own address, at most 50 mails a day."
   type        = string

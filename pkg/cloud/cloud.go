@@ -44,6 +44,11 @@ type Settings struct {
 	CodeInterpreterID string        `env:"CODE_INTERPRETER_ID"`          // AgentCore; empty: no code runs
 	ToolSecretsPrefix string        `env:"TOOL_SECRETS_PREFIX"`          // of the parameters that hold tenants' secrets of tool servers: /agentplatform-prod/tools
 	ToolSecretsKeyID  string        `env:"TOOL_SECRETS_KEY_ID"`          // KMS, of that category
+	IntegrationPrefix string        `env:"INTEGRATION_SECRETS_PREFIX"`   // likewise, of integrations and task webhooks
+	IntegrationKeyID  string        `env:"INTEGRATION_SECRETS_KEY_ID"`   // likewise
+	ConnectionPrefix  string        `env:"CONNECTION_SECRETS_PREFIX"`    // likewise, of users' connections to providers
+	ConnectionKeyID   string        `env:"CONNECTION_SECRETS_KEY_ID"`    // likewise
+	PushApplications  string        `env:"PUSH_APPLICATIONS"`            // platform=ARN of an SNS platform application, comma-separated; empty: no device is told anything
 	EgressLoopback    bool          `env:"EGRESS_LOOPBACK"`              // tenants may name addresses of this machine: on one machine only
 	ScheduleGroup     string        `env:"SCHEDULE_GROUP"`               // of tenants' schedules, in EventBridge Scheduler
 	ScheduleTarget    string        `env:"SCHEDULE_TARGET_ARN"`          // the state machine that they start
@@ -52,6 +57,8 @@ type Settings struct {
 	WorkflowRole      string        `env:"WORKFLOW_ROLE_ARN"`            // what tenants' state machines run as
 	WorkflowLogGroup  string        `env:"WORKFLOW_LOG_GROUP_ARN"`       // where Step Functions reports what fails in them; empty: nowhere
 	MailFrom          string        `env:"MAIL_FROM"`                    // the address that e-mails come from; empty: none are sent
+	MailDomain        string        `env:"MAIL_DOMAIN"`                  // whose mail is received; empty: none is
+	MailBucket        string        `env:"MAIL_BUCKET"`                  // where it is
 	APISecret         string        `env:"API_AUTH_SECRET,unset"`        // at least 32 characters
 	APISecretID       string        `env:"API_AUTH_SECRET_SECRET_ID"`    // instead: the secret
 	EmissionKey       string        `env:"AUDIT_EMISSION_KEY,unset"`     // at least 32 characters; the database must not hold it
@@ -93,6 +100,7 @@ func Ports(ctx context.Context, load func(context.Context) (aws.Config, error), 
 		Operators:    func() tenant.Operators { return tenant.ParseOperators(a.OperatorEmails) },
 		DefaultModel: func() string { return Required("DEFAULT_MODEL_ID", a.DefaultModel) },
 		MailFrom:     func() string { return a.MailFrom },
+		MailDomain:   func() string { return a.MailDomain },
 		FunctionName: func(name string) string { return Required("FUNCTION_PREFIX", a.FunctionPrefix) + name },
 		Egress:       func() egress.Config { return egress.Config{Loopback: a.EgressLoopback} },
 		Anchoring: func() handler.Anchoring {

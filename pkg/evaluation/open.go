@@ -130,7 +130,7 @@ func (w *work) start(ctx context.Context, tx pgx.Tx, number int, input string, m
 		return "", err
 	}
 	th := thread.Thread{Channel: Eval, Title: &title, Metadata: &about}
-	return turn.Open(ctx, tx, w.TenantID, a, &th, input, func(b *pgx.Batch, turnID string) {
+	return turn.Open(ctx, tx, w.TenantID, a, &th, turn.Words{Body: input}, func(b *pgx.Batch, turnID string) {
 		b.Queue(`update evaluation_results set status = 'running', turn_id = $3, opened_at = $4 where run_id = $1 and number = $2`, w.RunID, number, turnID, ident.Now())
 	})
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/page"
 	"github.com/agentplatform/agentplatform/pkg/postgres"
 	"github.com/agentplatform/agentplatform/pkg/publish"
+	"github.com/agentplatform/agentplatform/pkg/push"
 	"github.com/agentplatform/agentplatform/pkg/sandbox"
 	"github.com/agentplatform/agentplatform/pkg/secret"
 	"github.com/agentplatform/agentplatform/pkg/sign"
@@ -39,35 +40,40 @@ type Constructor = func(env *Env) lambda.Handler
 
 // Ports are the technologies behind the needs. Each is opened when the first function asks for it.
 type Ports struct {
-	DB           func() *postgres.DB    // as the role that row-level security binds
-	Reader       func() *postgres.DB    // as the compliance reader
-	Ledger       func() *postgres.DB    // as the ledger's one writer
-	Owner        func() postgres.Config // how to connect as the database's owner
-	Model        func() model.Model
-	Guardrail    func() guardrail.Guard
-	Publish      func() publish.Publisher
-	Invoke       func() invoke.Invoker
-	Call         func() invoke.Caller
-	Mail         func() *mail.Mailer
-	MailFrom     func() string // nil: as empty
-	Runtimes     func() agentcore.Runtimes
-	Sandbox      func() sandbox.Sandbox
-	ToolSecrets  func() secret.Store
-	Clock        func() clock.Clock
-	Workflow     func() workflow.Engine
-	FunctionName func(name string) string // the name in the cloud of a function of the manifest
-	Egress       func() egress.Config     // nil: as the zero Config has it
-	Operators    func() tenant.Operators
-	PageKey      func() page.Key
-	EmissionKey  func() []byte
-	Sign         func() sign.Signer
-	Anchoring    func() Anchoring
-	Audit        func() *object.Bucket // the write-once one
-	Exports      func() *object.Bucket
-	Identity     func() identity.Directory
-	APISecret    func() string
-	DefaultModel func() string
-	Signal       func(point string) // tests only: see turn.Runner
+	DB                 func() *postgres.DB    // as the role that row-level security binds
+	Reader             func() *postgres.DB    // as the compliance reader
+	Ledger             func() *postgres.DB    // as the ledger's one writer
+	Owner              func() postgres.Config // how to connect as the database's owner
+	Model              func() model.Model
+	Guardrail          func() guardrail.Guard
+	Publish            func() publish.Publisher
+	Invoke             func() invoke.Invoker
+	Call               func() invoke.Caller
+	Mail               func() *mail.Mailer
+	MailFrom           func() string         // nil: as empty
+	MailDomain         func() string         // nil: as empty
+	Received           func() *object.Bucket // the mails that came in, under in/
+	Push               func() *push.Pusher
+	Runtimes           func() agentcore.Runtimes
+	Sandbox            func() sandbox.Sandbox
+	ToolSecrets        func() secret.Store
+	IntegrationSecrets func() secret.Store
+	ConnectionSecrets  func() secret.Store
+	Clock              func() clock.Clock
+	Workflow           func() workflow.Engine
+	FunctionName       func(name string) string // the name in the cloud of a function of the manifest
+	Egress             func() egress.Config     // nil: as the zero Config has it
+	Operators          func() tenant.Operators
+	PageKey            func() page.Key
+	EmissionKey        func() []byte
+	Sign               func() sign.Signer
+	Anchoring          func() Anchoring
+	Audit              func() *object.Bucket // the write-once one
+	Exports            func() *object.Bucket
+	Identity           func() identity.Directory
+	APISecret          func() string
+	DefaultModel       func() string
+	Signal             func(point string) // tests only: see turn.Runner
 	// KnowledgePassword is the managed knowledge base's, as it is now; nil or empty: there is no knowledge base.
 	KnowledgePassword func() string
 }
@@ -169,6 +175,33 @@ func (e *Env) MailFrom() string {
 	return e.ports.MailFrom()
 }
 
+// MailDomain is the domain whose mail is received; empty: none is (need "mail-in").
+func (e *Env) MailDomain() string {
+	e.need("mail-in")
+	if e.ports.MailDomain == nil {
+		return ""
+	}
+	return e.ports.MailDomain()
+}
+
+// MailReader is the bucket of received mails: in/<SES's id of the mail> (need "object:mail:read").
+func (e *Env) MailReader() *object.Bucket {
+	e.need("object:mail:read")
+	return e.ports.Received()
+}
+
+// Push sends notifications to people's devices (need "push:send").
+func (e *Env) Push() *push.Pusher {
+	e.need("push:send")
+	return e.ports.Push()
+}
+
+// PushDevices registers people's devices, and has the push service forget them (need "push:devices").
+func (e *Env) PushDevices() *push.Pusher {
+	e.need("push:devices")
+	return e.ports.Push()
+}
+
 // Fields calls the functions that answer the schema's fields (need "fields").
 func (e *Env) Fields() invoke.Caller {
 	e.need("fields")
@@ -227,6 +260,36 @@ func (e *Env) Tasks() workflow.Tasks {
 func (e *Env) ToolSecrets() secret.Store {
 	e.need("secret:tools")
 	return e.ports.ToolSecrets()
+}
+
+// IntegrationSecrets are tenants' secrets of integrations (need "secret:integrations").
+func (e *Env) IntegrationSecrets() secret.Store {
+	e.need("secret:integrations")
+	return e.ports.IntegrationSecrets()
+}
+
+// IntegrationSecretsReader reads the same (need "secret:integrations:read").
+func (e *Env) IntegrationSecretsReader() secret.StoreReader {
+	e.need("secret:integrations:read")
+	return e.ports.IntegrationSecrets()
+}
+
+// WebhookSecrets are the signing secrets of task webhooks: a part of the same store (need "secret:webhooks").
+func (e *Env) WebhookSecrets() secret.Store {
+	e.need("secret:webhooks")
+	return secret.Within(e.ports.IntegrationSecrets(), "webhooks")
+}
+
+// WebhookSecretsKeeper reads and puts those, and takes none away (need "secret:webhooks:keep").
+func (e *Env) WebhookSecretsKeeper() secret.Store {
+	e.need("secret:webhooks:keep")
+	return secret.Lasting(secret.Within(e.ports.IntegrationSecrets(), "webhooks"))
+}
+
+// ConnectionSecrets are the tokens of users' connections to providers (need "secret:connections").
+func (e *Env) ConnectionSecrets() secret.Store {
+	e.need("secret:connections")
+	return e.ports.ConnectionSecrets()
 }
 
 // Egress is how addresses that tenants name are reached (need "egress").

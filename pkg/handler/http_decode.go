@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"reflect"
 	"strings"
 	"unicode/utf8"
@@ -88,6 +89,10 @@ func topNames(body []byte) (names []string, err error) {
 func jsonNames(t reflect.Type) map[string]bool {
 	names := map[string]bool{}
 	for i := range t.NumField() {
+		if t.Field(i).Anonymous {
+			maps.Copy(names, jsonNames(t.Field(i).Type))
+			continue
+		}
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 		names[name] = name != "" && name != "-"
 	}

@@ -110,6 +110,7 @@ func release(ctx context.Context, owner string) error {
 	for _, left := range []string{
 		`update callbacks set next_at = clock_timestamp() where next_at > clock_timestamp()`,
 		`update routine_steps set lease_until = clock_timestamp() where lease_until > clock_timestamp()`,
+		`update integration_replies set next_at = clock_timestamp() where next_at > clock_timestamp()`,
 		`update routine_runs set look_after = clock_timestamp() where look_after > clock_timestamp()`,
 	} {
 		if _, err := conn.Exec(ctx, left); err != nil {

@@ -24,8 +24,6 @@ const (
 	functionPrefix = "agentplatform-local-"
 	signingKeyID   = "agentplatform-local-anchors" // in the functions' KMS
 	interpreterID  = "agentplatform-local-sandbox" // their code interpreter
-	toolSecrets    = "/agentplatform-local/tools"  // the prefix of their parameters
-	toolSecretsKey = "agentplatform-local-tools"   // and what those are kept under
 	accessKey      = "platform"                    // the platform's own, of object storage and of what else functions find in place of AWS
 
 	// coldStart is what a caller of a function in a process of its own waits beyond the function's timeout: for an instance to start, or to become free.
@@ -62,11 +60,14 @@ func (p *Platform) functions(hub *realtime.Hub) (map[string]lambda.Handler, erro
 	if p.model.endpoint == "" {
 		return nil, errors.New("functions in processes of their own ask the offline model, or the one at AWS_ENDPOINT_URL_BEDROCK_RUNTIME; for Bedrock itself leave -functions out")
 	}
+	var kept []awsapi.Secrets
+	for _, c := range p.kept {
+		kept = append(kept, awsapi.Secrets{Prefix: c.prefix(), KeyID: c.keyID(), Store: c.store})
+	}
 	p.aws.serve(awsapi.New(awsapi.Config{AccessKey: accessKey, Secret: p.secrets.get("S3_ROOT_SECRET"), KeyID: signingKeyID, Signer: p.signer, Publisher: hub,
 		Lambda: &host.API{Prefix: functionPrefix, Invoke: p.host.Invoke, Event: p.event}, Cognito: p.pool.Admin(),
-		SecretsPrefix: toolSecrets, SecretsKeyID: toolSecretsKey, Secrets: p.toolKeys,
-		Workflow: p.engine, Machines: machines, Clock: p.clock, ScheduleGroup: scheduleGroup, ScheduleTarget: machines + schedule.AutoThread,
-		InterpreterID: interpreterID, Sandbox: p.programs, Mail: p.sent, MailFrom: mailFrom}), p.failed)
+		Secrets: kept, Workflow: p.engine, Machines: machines, Clock: p.clock, ScheduleGroup: scheduleGroup, ScheduleTarget: machines + schedule.AutoThread,
+		InterpreterID: interpreterID, Sandbox: p.programs, Mail: p.sent, MailFrom: mailFrom, Push: p.sent}), p.failed)
 	all := map[string]lambda.Handler{}
 	for _, row := range p.config.Rows.Rows {
 		all[row.Name] = p.host.Handler(row.Name)
@@ -117,8 +118,16 @@ func (p *Platform) environment(name string) []string {
 	add("db:ledger", "DATABASE_LEDGER_URL", p.database.url(ledgerRole))
 	add("db:owner", "DATABASE_OWNER_URL", p.database.owner)
 	add("sandbox", "CODE_INTERPRETER_ID", interpreterID)
-	add("secret:tools", "TOOL_SECRETS_PREFIX", toolSecrets)
-	add("secret:tools", "TOOL_SECRETS_KEY_ID", toolSecretsKey)
+	for _, c := range p.kept {
+		for _, need := range c.needs {
+			add(need, c.setting+"_PREFIX", c.prefix())
+			add(need, c.setting+"_KEY_ID", c.keyID())
+		}
+	}
+	add("push:send", "PUSH_APPLICATIONS", pushApplications())
+	add("push:devices", "PUSH_APPLICATIONS", pushApplications())
+	add("object:mail:read", "MAIL_BUCKET", mailBucket)
+	add("mail-in", "MAIL_DOMAIN", mailDomain)
 	add("clock", "SCHEDULE_GROUP", scheduleGroup)
 	add("clock", "SCHEDULE_TARGET_ARN", machines+schedule.AutoThread)
 	add("clock", "SCHEDULE_ROLE_ARN", schedulesRole)
@@ -131,6 +140,15 @@ func (p *Platform) environment(name string) []string {
 	add("audit", "AUDIT_EMISSION_KEY", p.secrets.get("AUDIT_EMISSION_KEY"))
 	add("api-secret", "API_AUTH_SECRET", p.secrets.get("API_AUTH_SECRET"))
 	return env
+}
+
+// pushApplications is the setting of functions that push.
+func pushApplications() string {
+	var all []string
+	for platform, arn := range awsapi.Applications {
+		all = append(all, string(platform)+"="+arn)
+	}
+	return strings.Join(all, ",")
 }
 
 // callers are the rows as those who call functions have them: a process of its own holds its timeout itself, and its caller waits longer.

@@ -178,6 +178,40 @@ func TestWhatTheHTTPAPIAnswersItself(t *testing.T) {
 	require.Equal(t, "GET, OPTIONS", answer.Header.Get("Access-Control-Allow-Methods"))
 }
 
+// A path that a provider's events are sent to is not an integration's, whichever row comes first, and neither asks for a token of the identity pool.
+func TestTheHTTPAPIPrefersTheStaticPath(t *testing.T) {
+	rows := []manifest.Row{
+		{Name: "receive-delivery", On: []string{"http POST /integrations/{integrationId}/webhook"}, Auth: manifest.AuthSignature, Timeout: 10},
+		{Name: "receive-task-event", On: []string{"http POST /integrations/linear/webhook", "http POST /integrations/jira/webhook"}, Auth: manifest.AuthWebhook, Timeout: 10},
+	}
+	answers := func(name string) lambda.Handler {
+		return function(func(_ context.Context, e events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+			if e.RequestContext.Authorizer != nil {
+				return events.APIGatewayV2HTTPResponse{}, errors.New("nobody was asked for a token")
+			}
+			return events.APIGatewayV2HTTPResponse{StatusCode: 200, Body: name + " " + e.RouteKey + " " + e.PathParameters["integrationId"]}, nil
+		})
+	}
+	functions := map[string]lambda.Handler{"receive-delivery": answers("receive-delivery"), "receive-task-event": answers("receive-task-event")}
+	for _, order := range [][]manifest.Row{{rows[0], rows[1]}, {rows[1], rows[0]}} {
+		api, err := newHTTPAPI(manifest.Manifest{Rows: order}, functions, func(context.Context, string) (tenant.Claims, error) { return nil, errors.New("nobody is asked") })
+		require.NoError(t, err)
+		server := httptest.NewServer(api)
+		t.Cleanup(server.Close)
+		for path, says := range map[string]string{
+			"linear": "receive-task-event POST /integrations/linear/webhook ", "jira": "receive-task-event POST /integrations/jira/webhook ",
+			"Linear": "receive-delivery POST /integrations/{integrationId}/webhook Linear", "asana": "receive-delivery POST /integrations/{integrationId}/webhook asana",
+			"01900000-0000-7000-8000-00000000a003": "receive-delivery POST /integrations/{integrationId}/webhook 01900000-0000-7000-8000-00000000a003",
+		} {
+			answer, text := send(t, "POST", server.URL+"/integrations/"+path+"/webhook?token=t", "{}", "Content-Type", "application/json")
+			require.Equal(t, 200, answer.StatusCode)
+			require.Equal(t, says, text)
+		}
+		answer, _ := send(t, "GET", server.URL+"/integrations/linear/webhook", "")
+		require.Equal(t, 405, answer.StatusCode)
+	}
+}
+
 // With the adapter that functions use, the two fit together.
 func TestTheHTTPAPIAndRESTFitTogether(t *testing.T) {
 	url := serveHTTP(t, handler.REST(func(ctx context.Context, r *handler.Request) (handler.Reply, error) {

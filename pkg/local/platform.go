@@ -1,7 +1,7 @@
 // Package local is the whole platform on one machine: the same functions, schema, policies and wire protocols as in the cloud, with a local
 // adapter behind each technology. Nothing in it is a mock: PostgreSQL, the S3 store, the tokens, the model's wire format are real.
 //
-// Everything durable is under Config.Dir (secrets.env, postgres/, objects/, identity/, tls/, outbox/, dead-letters/, tool-secrets/), so a second start goes on where the first ended,
+// Everything durable is under Config.Dir (secrets.env, postgres/, objects/, identity/, tls/, outbox/, dead-letters/, tool-secrets/, integration-secrets/, connection-secrets/), so a second start goes on where the first ended,
 // also when that one was killed.
 package local
 
@@ -33,7 +33,6 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/manifest"
 	"github.com/agentplatform/agentplatform/pkg/model"
 	"github.com/agentplatform/agentplatform/pkg/sandbox"
-	"github.com/agentplatform/agentplatform/pkg/secret"
 	"github.com/agentplatform/agentplatform/pkg/sign"
 	"github.com/agentplatform/agentplatform/pkg/tenant"
 )
@@ -87,8 +86,10 @@ const (
 	region        = "us-east-1"
 	anchorBucket  = "agentplatform-local-anchors"
 	exportsBucket = "agentplatform-local-exports"
+	mailBucket    = "agentplatform-local-mail"
 
-	mailFrom = "agents@localhost.localdomain" // where the mails of its outbox come from
+	mailFrom   = "agents@localhost.localdomain" // where the mails of its outbox come from
+	mailDomain = "in.localhost.localdomain"     // whose mails its inbox takes
 
 	anchorOrigin    = "agentplatform.local/audit"
 	anchorRetention = 400 * 24 * time.Hour
@@ -111,7 +112,7 @@ type Platform struct {
 	signer   sign.Signer
 	users    []string // addresses of the seeded tenants' users
 	model    *modelPort
-	toolKeys secret.Store    // tenants' keys and tokens of tool servers
+	kept     []category      // tenants' secrets
 	scripts  sandbox.Sandbox // runs code of models
 	programs sandbox.Sandbox // runs the code interpreter's programs, for functions in processes of their own
 	queue    *queue
@@ -196,7 +197,7 @@ func (p *Platform) openSecrets() (err error) {
 	if err := p.secrets.save(); err != nil { // first: what is kept under a key must not outlive it
 		return err
 	}
-	p.toolKeys, err = secret.Dir(filepath.Join(p.config.Dir, "tool-secrets"), p.secrets.get("TOOL_SECRETS_KEY"))
+	p.kept, err = openCategories(p.config.Dir, p.secrets)
 	return err
 }
 
@@ -222,7 +223,7 @@ func (p *Platform) openParts(ctx context.Context) error {
 	g.Go(func() (err error) {
 		p.objects, err = bucket.Start(ctx, bucket.Config{Dir: filepath.Join(p.config.Dir, "objects"), Region: region,
 			RootKey: "platform", RootSecret: p.secrets.get("S3_ROOT_SECRET"), ReaderKey: "reader", ReaderSecret: p.secrets.get("S3_READER_SECRET"),
-			Buckets: []bucket.Bucket{{Name: anchorBucket, ObjectLock: true, Versioning: true}, {Name: exportsBucket},
+			Buckets: []bucket.Bucket{{Name: anchorBucket, ObjectLock: true, Versioning: true}, {Name: exportsBucket}, {Name: mailBucket},
 				{Name: "agentplatform-local-skills", Versioning: true}, {Name: "agentplatform-local-knowledge", Versioning: true}, {Name: "agentplatform-local-assets"}}})
 		return err
 	})

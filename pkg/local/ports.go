@@ -25,6 +25,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/page"
 	"github.com/agentplatform/agentplatform/pkg/postgres"
 	"github.com/agentplatform/agentplatform/pkg/publish"
+	"github.com/agentplatform/agentplatform/pkg/push"
 	"github.com/agentplatform/agentplatform/pkg/sandbox"
 	"github.com/agentplatform/agentplatform/pkg/secret"
 	"github.com/agentplatform/agentplatform/pkg/sign"
@@ -35,32 +36,37 @@ import (
 // ports are the local adapters.
 func (p *Platform) ports(hub *realtime.Hub) *handler.Ports {
 	return &handler.Ports{
-		DB:          func() *postgres.DB { return p.database.app },
-		Reader:      func() *postgres.DB { return p.database.reader },
-		Model:       func() model.Model { return p.model },
-		Guardrail:   func() guardrail.Guard { return p.model.guard() },
-		Publish:     func() publish.Publisher { return hub },
-		Invoke:      func() invoke.Invoker { return p.queue },
-		Call:        func() invoke.Caller { return caller{p} },
-		Mail:        func() *mail.Mailer { return mail.New(p.sent) },
-		MailFrom:    func() string { return mailFrom },
-		Runtimes:    func() agentcore.Runtimes { return p.runtimes(hub) },
-		Sandbox:     func() sandbox.Sandbox { return p.scripts },
-		ToolSecrets: func() secret.Store { return p.toolKeys },
-		Clock:       func() clock.Clock { return p.clock },
-		Workflow:    func() workflow.Engine { return p.engine },
-		Egress:      func() egress.Config { return egress.Config{Loopback: true} },
-		Operators:   p.Operators,
-		PageKey:     func() page.Key { return page.Key(p.secrets.get("PAGE_TOKEN_KEY")) },
-		Ledger:      func() *postgres.DB { return p.database.ledger },
-		EmissionKey: func() []byte { return []byte(p.secrets.get("AUDIT_EMISSION_KEY")) },
-		Sign:        func() sign.Signer { return p.signer },
+		DB:                 func() *postgres.DB { return p.database.app },
+		Reader:             func() *postgres.DB { return p.database.reader },
+		Model:              func() model.Model { return p.model },
+		Guardrail:          func() guardrail.Guard { return p.model.guard() },
+		Publish:            func() publish.Publisher { return hub },
+		Invoke:             func() invoke.Invoker { return p.queue },
+		Call:               func() invoke.Caller { return caller{p} },
+		Mail:               func() *mail.Mailer { return mail.New(p.sent) },
+		MailFrom:           func() string { return mailFrom },
+		MailDomain:         func() string { return mailDomain },
+		Runtimes:           func() agentcore.Runtimes { return p.runtimes(hub) },
+		Sandbox:            func() sandbox.Sandbox { return p.scripts },
+		ToolSecrets:        func() secret.Store { return p.kept[tools].store },
+		IntegrationSecrets: func() secret.Store { return p.kept[integrations].store },
+		ConnectionSecrets:  func() secret.Store { return p.kept[connections].store },
+		Push:               func() *push.Pusher { return push.New(p.sent) },
+		Clock:              func() clock.Clock { return p.clock },
+		Workflow:           func() workflow.Engine { return p.engine },
+		Egress:             func() egress.Config { return egress.Config{Loopback: true} },
+		Operators:          p.Operators,
+		PageKey:            func() page.Key { return page.Key(p.secrets.get("PAGE_TOKEN_KEY")) },
+		Ledger:             func() *postgres.DB { return p.database.ledger },
+		EmissionKey:        func() []byte { return []byte(p.secrets.get("AUDIT_EMISSION_KEY")) },
+		Sign:               func() sign.Signer { return p.signer },
 		Anchoring: func() handler.Anchoring {
 			return handler.Anchoring{Interval: p.config.AnchorInterval, Retention: anchorRetention, Origin: anchorOrigin,
 				WitnessURL: p.config.WitnessURL, WitnessKey: p.config.WitnessKey}
 		},
 		Audit:        func() *object.Bucket { return p.store().In(anchorBucket) },
 		Exports:      func() *object.Bucket { return p.store().In(exportsBucket) },
+		Received:     func() *object.Bucket { return p.store().In(mailBucket) },
 		Identity:     func() identity.Directory { return p.pool },
 		APISecret:    func() string { return p.secrets.get("API_AUTH_SECRET") },
 		DefaultModel: p.modelID,

@@ -56,6 +56,8 @@ func (p *Platform) mount(hub *realtime.Hub) error {
 	}
 	plain.Handle("/api/", rest)
 	plain.Handle("/webhooks/", rest)
+	plain.Handle("/integrations/", rest)
+	plain.Handle("POST "+inboxPath, p.inbox().handler())
 	plain.HandleFunc("GET /local/outputs.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Cache-Control", "no-store")

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/agentplatform/agentplatform/pkg/atomicfile"
+	"github.com/agentplatform/agentplatform/pkg/secret"
 )
 
 // secrets are made once per data directory and kept in secrets.env, mode 0600.
@@ -79,4 +80,40 @@ var secretNames = []string{
 	"LOCAL_PASSWORD", "API_AUTH_SECRET", "PAGE_TOKEN_KEY",
 	"AUDIT_EMISSION_KEY", "POSTGRES_PASSWORD", "POSTGRES_APP_PASSWORD", "POSTGRES_READER_PASSWORD", "POSTGRES_LEDGER_PASSWORD",
 	"S3_ROOT_SECRET", "S3_READER_SECRET", "TOOL_SECRETS_KEY",
+	"INTEGRATION_SECRETS_KEY", "CONNECTION_SECRETS_KEY",
 }
+
+// category is one of the stores of tenants' secrets.
+type category struct {
+	name    string   // as in Parameter Store, for functions in processes of their own
+	setting string   // how the names of its settings begin
+	folder  string   // in the data directory
+	needs   []string // that it is behind
+	store   secret.Store
+}
+
+const (
+	tools = iota
+	integrations
+	connections
+)
+
+// openCategories opens the stores, each under a key of its own.
+func openCategories(dir string, s *secrets) (all []category, err error) {
+	all = []category{
+		tools: {name: "tools", setting: "TOOL_SECRETS", folder: "tool-secrets", needs: []string{"secret:tools"}},
+		integrations: {name: "integrations", setting: "INTEGRATION_SECRETS", folder: "integration-secrets", needs: []string{"secret:integrations", "secret:integrations:read",
+			"secret:webhooks", "secret:webhooks:keep"}},
+		connections: {name: "connections", setting: "CONNECTION_SECRETS", folder: "connection-secrets", needs: []string{"secret:connections"}},
+	}
+	for i, c := range all {
+		if all[i].store, err = secret.Dir(filepath.Join(dir, c.folder), s.get(c.setting+"_KEY")); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// prefix and keyID are what Parameter Store has the category under.
+func (c category) prefix() string { return "/agentplatform-local/" + c.name }
+func (c category) keyID() string  { return functionPrefix + c.name }

@@ -9,6 +9,9 @@ type Order struct {
 	Subject  string   `json:"subject"`
 	Text     string   `json:"text"`
 	HTML     string   `json:"html,omitempty"`
+
+	InReplyTo  string   `json:"inReplyTo,omitempty"`
+	References []string `json:"references,omitempty"`
 }
 
 // Sent is its answer.

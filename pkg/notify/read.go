@@ -76,9 +76,10 @@ func After(ctx context.Context, q postgres.Querier, tenantID, threadID string, a
 const (
 	message = `left join messages m on m.thread_uuid = e.thread_uuid and m.position = e.position`
 	stored  = `thread_events e ` + message
-	columns = `e.sequence, e.event::text as event, m.id, m.role, m.body, m.tool_calls, m.tool_results, m.token_count, m.model, m.turn_id as message_turn_id, m.created_at as message_at`
-	names   = `sequence, event, id, role, body, tool_calls, tool_results, token_count, model, message_turn_id, message_at`
-	size    = `coalesce(octet_length(e.event::text), octet_length(m.body) + coalesce(octet_length(m.tool_calls::text), 0) + coalesce(octet_length(m.tool_results::text), 0), 0) + 1`
+	columns = `e.sequence, e.event::text as event, m.id, m.role, m.body, m.tool_calls, m.tool_results, m.token_count, m.model, m.turn_id as message_turn_id, m.metadata::text as metadata, m.created_at as message_at`
+	names   = `sequence, event, id, role, body, tool_calls, tool_results, token_count, model, message_turn_id, metadata, message_at`
+	size    = `coalesce(octet_length(e.event::text), octet_length(m.body) + coalesce(octet_length(m.tool_calls::text), 0) + coalesce(octet_length(m.tool_results::text), 0)
+		+ coalesce(octet_length(m.metadata::text), 0), 0) + 1`
 )
 
 // row is a stored event, or nothing where sequence is nil.
@@ -92,12 +93,13 @@ type row struct {
 	results        []publish.ToolResult
 	tokens         *int
 	model, turnID  *string
+	metadata       *string
 	at             *ident.Time
 }
 
 // scan is where columns go to. Each row must be used before the next.
 func (r *row) scan() []any {
-	return []any{&r.sequence, &r.stored, &r.id, &r.role, &r.body, &r.calls, &r.results, &r.tokens, &r.model, &r.turnID, &r.at}
+	return []any{&r.sequence, &r.stored, &r.id, &r.role, &r.body, &r.calls, &r.results, &r.tokens, &r.model, &r.turnID, &r.metadata, &r.at}
 }
 
 func (r *row) event(tenantID string) (publish.ThreadEvent, error) {
@@ -108,7 +110,7 @@ func (r *row) event(tenantID string) (publish.ThreadEvent, error) {
 		defer func() { r.calls, r.results = nil, nil }() // the next row's lists must not be written over these
 		id := r.thread.String()
 		return publish.NewMessage{TenantID: tenantID, ThreadID: id, Sequence: *r.sequence, Message: publish.Message{ID: *r.id, ThreadID: id, Role: *r.role, Body: *r.body,
-			ToolCalls: r.calls, ToolResults: r.results, TokenCount: r.tokens, Model: r.model, TurnID: r.turnID, CreatedAt: *r.at}}, nil
+			ToolCalls: r.calls, ToolResults: r.results, TokenCount: r.tokens, Model: r.model, TurnID: r.turnID, Metadata: r.metadata, CreatedAt: *r.at}}, nil
 	}
 	e, err := publish.Decode([]byte(*r.stored))
 	if err != nil {

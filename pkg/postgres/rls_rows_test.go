@@ -16,6 +16,9 @@ import (
 // A column needs none when its type, its default, its foreign key or a check of the form `c in ('a', 'b')`, its own or its domain's, says enough.
 var examples = map[string]func(n int) map[string]any{
 	"schedules": func(int) map[string]any { return map[string]any{"routine_id": ident.New()} },
+	"integration_replies": func(int) map[string]any {
+		return map[string]any{"address": map[string]any{}}
+	},
 	"prompt_texts": func(n int) map[string]any {
 		return map[string]any{"sha256": fmt.Sprintf("\\x%064x", n)}
 	},

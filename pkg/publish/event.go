@@ -36,6 +36,7 @@ type Message struct {
 	TokenCount  *int         `json:"tokenCount"`
 	Model       *string      `json:"model"`
 	TurnID      *string      `json:"turnId"`
+	Metadata    *string      `json:"metadata"` // AWSJSON: JSON text
 	CreatedAt   ident.Time   `json:"createdAt"`
 }
 

@@ -108,7 +108,7 @@ func prunePayloads(ctx context.Context, tx pgx.Tx, at time.Time) (int, error) {
 // are not, which may have waited for a person for years, are looked at.
 func pruneTexts(ctx context.Context, tx pgx.Tx, at time.Time) (int, error) {
 	return affected(tx.Exec(ctx, `with held as materialized (
-			select decode(unnest(array[t.prompt->>'system', t.prompt->>'tools']), 'hex') as sha256 from (
+			select decode(unnest(array[t.prompt->>'system', t.prompt->>'tools', t.prompt->>'task']), 'hex') as sha256 from (
 				select q.prompt from thread_turns q where q.status = 'queued' and q.prompt is not null
 				union all select r.prompt from thread_turns r where r.status = 'running' and r.prompt is not null
 				union all select w.prompt from thread_turns w where w.status = 'waiting' and w.prompt is not null) t)

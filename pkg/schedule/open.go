@@ -138,7 +138,7 @@ func (e execution) openThread(ctx context.Context, tx pgx.Tx, tenantID string, s
 		return Step{}, err
 	}
 	th := thread.Thread{Channel: thread.Auto, Title: s.Title, Metadata: s.Metadata}
-	turnID, err := turn.Open(ctx, tx, tenantID, a, &th, *s.Prompt, func(b *pgx.Batch, turnID string) {
+	turnID, err := turn.Open(ctx, tx, tenantID, a, &th, turn.Words{Body: *s.Prompt}, func(b *pgx.Batch, turnID string) {
 		b.Queue(`update executions set turn_id = $2, loop = $3 where id = $1`, e.id, turnID, s.Loop)
 		if s.Loop != nil {
 			queueIteration(b, tenantID, e.id, 1, turnID)

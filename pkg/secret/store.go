@@ -6,14 +6,19 @@ import (
 	"unicode/utf8"
 )
 
+// StoreReader gives what a Store keeps, for who must not change it. It is safe for concurrent use.
+type StoreReader interface {
+	// Get is the value that was put last: its whole text. ErrMissing when there is none; ErrForeign when what is there was not put there by Put.
+	Get(ctx context.Context, id ID) (string, error)
+}
+
 // Store keeps secrets of tenants, encrypted. It is safe for concurrent use.
 //
 // What belongs together is one value (an access token, its refresh token and its expiry: one JSON text), since only one value is replaced at once.
 // The Store locks nothing: who reads a value to replace it by its successor holds a lock of his own over both. Behind that lock, Get may in the cloud give
 // the value before for a moment, since Parameter Store does not promise that a read sees the last write; so keep beside the lock which value is the last.
 type Store interface {
-	// Get is the value that was put last: its whole text. ErrMissing when there is none; ErrForeign when what is there was not put there by Put.
-	Get(ctx context.Context, id ID) (string, error)
+	StoreReader
 	// Put makes the secret, or replaces its value in one step: at any time others read the whole old or the whole new one, and of several at once one
 	// is left, whole. A value that Check refuses changes nothing. After another error the value may be the old or the new one: put it again. Over what is
 	// ErrForeign, Put may fail with that: delete it first.

@@ -31,6 +31,7 @@ type Message struct {
 	TokenCount  int          `json:"tokenCount"`
 	Model       *string      `json:"model"`
 	TurnID      *string      `json:"turnId"`
+	Metadata    *string      `json:"metadata"` // a JSON object, as text: what came with it
 	CreatedAt   ident.Time   `json:"createdAt"`
 
 	Position int `json:"-"` // in the thread, from 1
@@ -97,7 +98,7 @@ func Messages(ctx context.Context, q postgres.Querier, threads []Ref, order Orde
 	if after != nil {
 		start = after.Position
 	}
-	rows, err := q.Query(ctx, `select m.thread_uuid, m.id, m.position, m.role, m.body, m.tool_calls, m.tool_results, m.token_count, m.model, m.turn_id, m.created_at
+	rows, err := q.Query(ctx, `select m.thread_uuid, m.id, m.position, m.role, m.body, m.tool_calls, m.tool_results, m.token_count, m.model, m.turn_id, m.metadata::text, m.created_at
 		from unnest($1::uuid[]) as t (uuid) cross join lateral (
 			select * from messages m where m.thread_uuid = t.uuid and `+from+` order by m.position `+direction+` limit $3) m`, uuids, start, limit)
 	if err != nil {
@@ -106,7 +107,7 @@ func Messages(ctx context.Context, q postgres.Querier, threads []Ref, order Orde
 	byThread := make(map[string][]Message, len(threads))
 	var uuid string
 	var m Message
-	_, err = pgx.ForEachRow(rows, []any{&uuid, &m.ID, &m.Position, &m.Role, &m.Body, &m.ToolCalls, &m.ToolResults, &m.TokenCount, &m.Model, &m.TurnID, &m.CreatedAt},
+	_, err = pgx.ForEachRow(rows, []any{&uuid, &m.ID, &m.Position, &m.Role, &m.Body, &m.ToolCalls, &m.ToolResults, &m.TokenCount, &m.Model, &m.TurnID, &m.Metadata, &m.CreatedAt},
 		func() error {
 			m.ThreadID = public[uuid]
 			byThread[uuid] = append(byThread[uuid], m)

@@ -44,8 +44,12 @@ func (s Status) Check(next Status) error {
 type Channel string
 
 const (
-	Chat Channel = "CHAT" // a conversation with a user
-	Auto Channel = "AUTO" // started by a webhook or on time
+	Chat   Channel = "CHAT"   // a conversation with a user
+	Auto   Channel = "AUTO"   // started by another system or on time
+	Email  Channel = "EMAIL"  // started by an e-mail
+	Slack  Channel = "SLACK"  // started in Slack
+	GitHub Channel = "GITHUB" // started on GitHub
+	Task   Channel = "TASK"   // a task of a task tracker
 )
 
 // Thread is a thread as the API shows it.

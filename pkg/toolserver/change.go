@@ -27,7 +27,7 @@ func (s *Servers) Add(ctx context.Context, o *outbox.Outbox, tenantID string, n 
 	}
 	if server.Auth.Type != NoAuth { // before the row: a row's secret is there
 		server.version = 1
-		if err := s.put(ctx, tenantID, server.ID, n.Auth.Value.keep(server.version)); err != nil {
+		if err := s.secrets.Put(ctx, tenantID, server.ID, n.Auth.Value.keep(server.version)); err != nil {
 			return Server{}, err
 		}
 	}
@@ -43,7 +43,7 @@ func (s *Servers) Add(ctx context.Context, o *outbox.Outbox, tenantID string, n 
 		if server.Auth.Type != NoAuth {
 			cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 			defer cancel()
-			_ = s.drop(cleanup, tenantID, server.ID) // of a server that is none: nobody would look for it
+			_ = s.secrets.Drop(cleanup, tenantID, server.ID) // of a server that is none: nobody would look for it
 		}
 		return Server{}, err
 	}
@@ -57,10 +57,11 @@ func (s *Servers) Update(ctx context.Context, o *outbox.Outbox, tenantID, id str
 		if _, err := Get(ctx, s.db.In(tenantID), id); err != nil {
 			return Server{}, false, err
 		}
-		if err := s.hold(ctx, tenantID, id); err != nil {
+		lease, err := s.secrets.Hold(ctx, tenantID, id)
+		if err != nil {
 			return Server{}, false, err
 		}
-		defer func() { _ = s.release(context.WithoutCancel(ctx), tenantID, id, server.version) }() // it runs out by itself
+		defer func() { _ = lease.Release(ctx, server.version) }() // it runs out by itself
 	}
 	server, err = outbox.Act(ctx, o, s.db, tenantID, func(tx pgx.Tx) (Server, []audit.Event, error) {
 		before, err := lock(ctx, tx, id)
@@ -75,9 +76,9 @@ func (s *Servers) Update(ctx context.Context, o *outbox.Outbox, tenantID, id str
 		if n.Auth.Set {
 			after.version = before.version + 1
 			if after.Auth.Type == NoAuth {
-				err = s.drop(ctx, tenantID, id)
+				err = s.secrets.Drop(ctx, tenantID, id)
 			} else {
-				err = s.put(ctx, tenantID, id, n.Auth.Value.keep(after.version))
+				err = s.secrets.Put(ctx, tenantID, id, n.Auth.Value.keep(after.version))
 			}
 			if err != nil {
 				return Server{}, nil, err
@@ -122,27 +123,12 @@ func equal(a, b []string) bool {
 	return true
 }
 
-// hold takes the lease, waiting for whoever has it.
-func (s *Servers) hold(ctx context.Context, tenantID, id string) error {
-	within, cancel := context.WithTimeout(ctx, 20*time.Second)
-	defer cancel()
-	for {
-		mine, _, err := s.lease(within, tenantID, id)
-		if mine || err != nil {
-			return err
-		}
-		if wait(within, pause) != nil {
-			return fault.Invalid("the token of the tool server is being renewed: try again in a minute")
-		}
-	}
-}
-
 // Remove takes a server away, its secret first: what is left after a failure is a server that can be removed again.
 func (s *Servers) Remove(ctx context.Context, o *outbox.Outbox, tenantID, id string) (Server, error) {
 	if _, err := Get(ctx, s.db.In(tenantID), id); err != nil {
 		return Server{}, err
 	}
-	if err := s.drop(ctx, tenantID, id); err != nil {
+	if err := s.secrets.Drop(ctx, tenantID, id); err != nil {
 		return Server{}, err
 	}
 	return outbox.Act(ctx, o, s.db, tenantID, func(tx pgx.Tx) (Server, []audit.Event, error) {

@@ -24,19 +24,20 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/mcp"
 	"github.com/agentplatform/agentplatform/pkg/postgres"
 	"github.com/agentplatform/agentplatform/pkg/secret"
+	"github.com/agentplatform/agentplatform/pkg/secret/kept"
 )
 
 // Servers are the tool servers of all tenants. It is safe for concurrent use.
 type Servers struct {
 	db      *postgres.DB
-	secrets secret.Store
+	secrets *kept.Secrets
 	over    *http.Client
 }
 
 // New is a Servers that goes out as c says; c.Answer is its own.
 func New(db *postgres.DB, secrets secret.Store, c egress.Config) *Servers {
 	c.Answer = MaxTimeout
-	return &Servers{db, secrets, egress.New(c)}
+	return &Servers{db, kept.New(db, secrets, place), egress.New(c)}
 }
 
 // Close closes connections that nobody uses.

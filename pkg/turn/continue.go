@@ -50,7 +50,7 @@ func Continue(ctx context.Context, tx pgx.Tx, tenantID, threadID, lastTurnID, bo
 	var b pgx.Batch
 	b.Queue(`insert into thread_turns (tenant_id, id, thread_uuid, agent_id, number, lease_until) values ($1, $2, $3, $4, $5, clock_timestamp() + $6)`,
 		tenantID, c.TurnID, s.uuid, s.agentID, s.turnNumber, DispatchGrace)
-	m := queueMessage(&b, tenantID, s, c.TurnID, body, thread.EstimateTokens(body), nil)
+	m := queueMessage(&b, tenantID, s, c.TurnID, Words{Body: body}, thread.EstimateTokens(body))
 	m.ThreadID = threadID
 	updated := ident.Now()
 	b.Queue(`update threads set message_count = message_count + 1, turn_count = $2, token_count = token_count + $3, updated_at = greatest(updated_at, $4) where uuid = $1`,

@@ -40,6 +40,7 @@ type record struct {
 	system   *string
 	tools    *string
 	summary  *summary
+	task     *string // as the model was given it
 	steps    []recorded
 }
 
@@ -80,15 +81,16 @@ func records(ctx context.Context, q postgres.Querier, turnIDs []string) ([]*reco
 		var t record
 		var through *int
 		var body *string
-		err := row.Scan(&t.id, &t.threadID, &t.prompt, &t.system, &t.tools, &through, &body)
+		err := row.Scan(&t.id, &t.threadID, &t.prompt, &t.system, &t.tools, &t.task, &through, &body)
 		if through != nil {
 			t.summary = &summary{through: *through, body: *body}
 		}
 		byID[t.id] = &t
 		return &t, err
-	}, `select t.id, coalesce(t.thread_uuid::text, ''), t.prompt, s.body, l.body, y.through_position, y.body from thread_turns t
+	}, `select t.id, coalesce(t.thread_uuid::text, ''), t.prompt, s.body, l.body, k.body, y.through_position, y.body from thread_turns t
 		left join prompt_texts s on s.tenant_id = t.tenant_id and s.sha256 = decode(t.prompt->>'system', 'hex')
 		left join prompt_texts l on l.tenant_id = t.tenant_id and l.sha256 = decode(t.prompt->>'tools', 'hex')
+		left join prompt_texts k on k.tenant_id = t.tenant_id and k.sha256 = decode(t.prompt->>'task', 'hex')
 		left join thread_summaries y on y.tenant_id = t.tenant_id and y.thread_uuid = t.thread_uuid and y.through_position = (t.prompt->>'summary')::integer
 		where t.id = any($1::uuid[])`, turnIDs)
 	if err != nil {
@@ -112,7 +114,11 @@ func records(ctx context.Context, q postgres.Querier, turnIDs []string) ([]*reco
 // explain tells the steps as they came one after the other, as an attempt goes through them.
 func (t *record) explain(lines []line) ([]Step, error) {
 	var out []Step
-	next, _, _ := conversation(t.summary, lines)
+	var task string
+	if t.task != nil {
+		task = *t.task
+	}
+	next, _, _, _ := conversation(t.summary, task, lines)
 	first := true
 	var uses []model.ToolUse
 	var results []thread.ToolResult

@@ -134,7 +134,7 @@ func (a *attempt) told(e ending) []publish.Event {
 }
 
 func newMessage(tenantID string, m thread.Message) publish.NewMessage {
-	p := publish.Message{ID: m.ID, ThreadID: m.ThreadID, Role: string(m.Role), Body: m.Body, TokenCount: &m.TokenCount, Model: m.Model, TurnID: m.TurnID, CreatedAt: m.CreatedAt}
+	p := publish.Message{ID: m.ID, ThreadID: m.ThreadID, Role: string(m.Role), Body: m.Body, TokenCount: &m.TokenCount, Model: m.Model, TurnID: m.TurnID, Metadata: m.Metadata, CreatedAt: m.CreatedAt}
 	for _, c := range m.ToolCalls {
 		p.ToolCalls = append(p.ToolCalls, publish.ToolCall(c))
 	}

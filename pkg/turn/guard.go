@@ -59,6 +59,9 @@ func (r *Runner) admit(ctx context.Context, a *attempt) (blocked string, err err
 	if !a.guard.covers(guardrail.Input) {
 		return "", nil
 	}
+	if err := a.admitTask(ctx); err != nil {
+		return "", err
+	}
 	var asked, earlier []*line
 	for i := range a.lines {
 		switch l := &a.lines[i]; {

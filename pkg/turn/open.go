@@ -12,10 +12,10 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/thread"
 )
 
-// Open opens a thread that no person has asked for, in the tenant's default space, with a first message and the queued turn of the agent that answers it;
+// Open opens a thread that no user has asked for by himself, in the tenant's default space, with a first message and the queued turn of the agent that answers it;
 // besides queues what belongs to it, nil: nothing. t says channel, title and metadata, and is completed. An agent that takes no turns is Forbidden, its limits
 // are RateLimitExceeded, its budgets BudgetExceeded; nothing is written then. Whoever commits must then dispatch the turn.
-func Open(ctx context.Context, tx pgx.Tx, tenantID string, a agent.Agent, t *thread.Thread, body string, besides func(b *pgx.Batch, turnID string)) (turnID string, err error) {
+func Open(ctx context.Context, tx pgx.Tx, tenantID string, a agent.Agent, t *thread.Thread, first Words, besides func(b *pgx.Batch, turnID string)) (turnID string, err error) {
 	if !a.Status.TakesTurns() {
 		return "", fault.New(fault.Forbidden, "the agent is %s and takes no turns", a.Status)
 	}
@@ -33,7 +33,7 @@ func Open(ctx context.Context, tx pgx.Tx, tenantID string, a agent.Agent, t *thr
 	}
 	turnID = ident.New()
 	var b pgx.Batch
-	if err := Start(&b, tenantID, Call{RunID: turnID}, t, body, price); err != nil {
+	if err := Start(&b, tenantID, Call{RunID: turnID}, t, first, price); err != nil {
 		return "", err
 	}
 	if besides != nil {

@@ -40,7 +40,10 @@ type attempt struct {
 	summary    *summary  // of what was said before; nil: none
 	uncovered  uncovered // by it
 	history    []model.Message
-	payloads   bool // there are some in the history
+	payloads   bool            // there are some in the history
+	events     bool            // of a task, likewise
+	task       json.RawMessage // of a task tracker, that the thread is about, as it is now; nil: none
+	outside    bool            // the conversation is outside: what is said here is posted there
 	prompt     prompt
 	guard      guard
 	tools      tool.Registry // the platform's, and those that servers bring
@@ -95,19 +98,22 @@ func (r *Runner) perceive(ctx context.Context, d Dispatch) (*attempt, error) {
 		context as (
 			select c.tenant_id, c.id, c.thread_uuid, c.agent_id, c.attempts, c.phases, c.found = 'waiting' as expired, c.said_steps, th.prefix, th.number,
 				a.name, a.status, coalesce(a.system_prompt, tp.system_prompt) as system_prompt, tp.model_id, tp.runtime, coalesce(a.tools, tp.tools) as tools,
-				coalesce(a.approvals, tp.approvals) as approvals, has_evaluators(a.evaluators, tp.evaluators) as rated, c.guardrail_decisions
+				coalesce(a.approvals, tp.approvals) as approvals, has_evaluators(a.evaluators, tp.evaluators) as rated, c.guardrail_decisions,
+				case when th.channel = 'TASK' then th.metadata #> '{external,latestEnvelope}' end as task,
+				(select true from integration_threads x where x.thread_uuid = c.thread_uuid) as outside
 			from claimed c join threads th on th.tenant_id = c.tenant_id and th.uuid = c.thread_uuid
 				join agents a on a.tenant_id = c.tenant_id and a.id = c.agent_id
 				join agent_templates tp on tp.tenant_id = a.tenant_id and tp.id = a.template_id),
 		started as (
 			insert into turn_steps (tenant_id, turn_id, number, kind, name) select tenant_id, id, 1, 'model', model_id from context on conflict do nothing)
 		select thread_uuid, agent_id, attempts, phases, expired, said_steps, prefix, number, name, status, system_prompt, model_id, runtime, tools, approvals, rated, guardrail_decisions,
-			(select count(*) from messages m where m.turn_id = $1 and m.role = 'assistant') from context`,
+			task, coalesce(outside, false), (select count(*) from messages m where m.turn_id = $1 and m.role = 'assistant') from context`,
 		turnID, a.lease, Lease, a.phases[0].StartedAt).Query(func(rows pgx.Rows) error {
 		claimed = false // the batch may be run again
 		var public ident.Thread
 		_, err := pgx.ForEachRow(rows, []any{&a.threadUUID, &a.agentID, &a.number, &earlier, &a.expired, &a.said.steps, &public.Prefix, &public.Number,
-			&a.agent.name, &a.agent.status, &a.agent.systemPrompt, &a.agent.modelID, &a.agent.runtime, &a.agent.tools, &a.agent.approvals, &a.agent.rated, &a.guard.decisions, &a.said.parts}, func() error {
+			&a.agent.name, &a.agent.status, &a.agent.systemPrompt, &a.agent.modelID, &a.agent.runtime, &a.agent.tools, &a.agent.approvals, &a.agent.rated, &a.guard.decisions,
+			&a.task, &a.outside, &a.said.parts}, func() error {
 			claimed = true
 			a.threadID = public.String()
 			return nil
@@ -145,7 +151,8 @@ func (r *Runner) perceive(ctx context.Context, d Dispatch) (*attempt, error) {
 
 // queueHistory asks for the conversation as this turn must see it: turn by turn, so that a message which arrived while an earlier turn
 // ran comes behind that turn's reply; nothing of later turns; the newest messages that fit the token budget, and the newest in any case.
-// A message that no user sent is a webhook's: what came with its call goes along, and is in the message's tokens.
+// A message that no user sent may be a webhook's: what came with its call goes along, and is in the message's tokens. What the platform has said, of a task
+// outside, stands behind what was said before it.
 //
 // Messages that the thread's newest summary covers are not asked for; an attempt that goes on with a turn has the summary that the turn began with.
 // One statement reads both: so no message falls between them, whoever writes a summary meanwhile.
@@ -156,14 +163,15 @@ func (a *attempt) queueHistory(b *pgx.Batch) {
 				and ((select prompt from t) is null or through_position = (select (prompt->>'summary')::integer from t)) order by through_position desc limit 1)
 		select `+lineColumns+`, messages, uncovered, case when newest then (select through_position from s) end, case when newest then (select body from s) end from (
 			select m.*, sum(token_count) over (order by position desc) as tokens, row_number() over (order by position desc) = 1 as newest,
-				count(*) over () as messages, sum(token_count) over () as uncovered from (
+				count(*) over () as messages, sum(token_count) over () as uncovered,
+				coalesce(turn_number, max(turn_number) over (order by position)) as behind from (
 				select role, body, model_body, checked, token_count, position, turn_number, turn_id, user_id, tool_call_id from messages
 				where thread_uuid = (select thread_uuid from t) and position > (select coalesce(max(through_position), 0) from s)
-					and role in ('user', 'assistant') and (turn_number is null or turn_number <= (select number from t))
+					and role in ('user', 'assistant', 'system') and (turn_number is null or turn_number <= (select number from t))
 					and (turn_id is distinct from $1 or role = 'user') -- what came of the turn itself is in its steps
-					and (role = 'user' or turn_id is distinct from (select retry_of from t))
+					and (role <> 'assistant' or turn_id is distinct from (select retry_of from t))
 				order by position desc limit $2) m) m
-		where tokens <= $3 - coalesce((select token_count from s), 0) or newest order by turn_number nulls first, position`,
+		where tokens <= $3 - coalesce((select token_count from s), 0) or newest order by behind nulls first, position`,
 		a.turnID, historyLength, historyTokens).Query(func(rows pgx.Rows) error {
 		a.summary, a.uncovered = nil, uncovered{} // the batch may be run again
 		lines, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (line, error) {

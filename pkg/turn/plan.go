@@ -60,6 +60,9 @@ func (a *attempt) request() model.Request {
 	if a.payloads {
 		q.System += "\n\n" + dataOnly
 	}
+	if a.events || a.task != nil {
+		q.System += "\n\n" + taskOnly
+	}
 	if a.summary != nil {
 		q.System += "\n\n" + summaryOnly
 	}

@@ -30,9 +30,14 @@ const (
 type Ask struct {
 	ThreadID string // public
 	Body     string
+	Metadata *string // a JSON object, as text: what came with it; nil: nothing
 	OnBusy   OnBusy
 	UserID   string // who sent it; "": nobody, but the platform for a schedule or a routine. It answers no question that a turn has put to a person
+	Outside  bool   // a person outside sent it, who is no user and answers questions as a user does
 }
+
+// person reports whether somebody sent it.
+func (a Ask) person() bool { return a.UserID != "" || a.Outside }
 
 // Asked is what Request wrote.
 type Asked struct {
@@ -57,7 +62,7 @@ func Request(ctx context.Context, tx pgx.Tx, tenantID string, a Ask) (Asked, err
 	if !s.agent.TakesTurns() {
 		return Asked{}, fault.New(fault.Forbidden, "the agent is %s and takes no turns", s.agent)
 	}
-	if s.waitsFor == Answer && a.UserID == "" {
+	if s.waitsFor == Answer && !a.person() {
 		return Asked{}, fault.Invalid("thread %s waits for a person's answer", a.ThreadID)
 	}
 	if s.waitsFor == Answer {
@@ -85,7 +90,7 @@ func Request(ctx context.Context, tx pgx.Tx, tenantID string, a Ask) (Asked, err
 		b.Queue(`update thread_turns set status = 'interrupted', waits_for = null, lease_until = null, finished_at = $2 where id = $1
 			returning coalesce(callback_id::text, '')`, s.waiting, ident.Now()).QueryRow(func(row pgx.Row) error { return row.Scan(&ended) })
 	}
-	m := queueMessage(&b, tenantID, s, turnID, a.Body, thread.EstimateTokens(a.Body), a.user())
+	m := queueMessage(&b, tenantID, s, turnID, a.words(), thread.EstimateTokens(a.Body))
 	m.ThreadID = a.ThreadID
 	updated := ident.Now()
 	b.Queue(`update threads set message_count = message_count + 1, turn_count = $2, token_count = token_count + $3, status = 'open', updated_at = greatest(updated_at, $4) where uuid = $1`,
@@ -103,20 +108,21 @@ func Request(ctx context.Context, tx pgx.Tx, tenantID string, a Ask) (Asked, err
 	return asked, budget.Refusal(err)
 }
 
-// user is who sent it; nil: nobody.
-func (a Ask) user() *string {
-	if a.UserID == "" {
-		return nil
-	}
-	return &a.UserID
+func (a Ask) words() Words { return Words{Body: a.Body, Metadata: a.Metadata, UserID: a.UserID} }
+
+// Words are what a user message says.
+type Words struct {
+	Body     string
+	Metadata *string // a JSON object, as text: what came with it; nil: nothing
+	UserID   string  // who said it; "": no user
 }
 
 // queueMessage adds a user message behind the thread's others, which the turn of that id and of the thread's number answers.
-func queueMessage(b *pgx.Batch, tenantID string, s standing, turnID, body string, tokens int, userID *string) thread.Message {
-	m := thread.Message{ID: ident.New(), Role: thread.User, Body: body, TokenCount: tokens, TurnID: &turnID, CreatedAt: ident.Now()}
-	b.Queue(`insert into messages (tenant_id, id, thread_uuid, position, role, body, token_count, turn_id, turn_number, user_id, created_at, tool_call_id)
-		values ($1, $2, $3, $4, 'user', $5, $6, $7, $8, $9, $10, nullif($11, ''))`,
-		tenantID, m.ID, s.uuid, s.messages+1, m.Body, m.TokenCount, turnID, s.turnNumber, userID, m.CreatedAt, s.answers)
+func queueMessage(b *pgx.Batch, tenantID string, s standing, turnID string, w Words, tokens int) thread.Message {
+	m := thread.Message{ID: ident.New(), Role: thread.User, Body: w.Body, TokenCount: tokens, TurnID: &turnID, Metadata: w.Metadata, CreatedAt: ident.Now()}
+	b.Queue(`insert into messages (tenant_id, id, thread_uuid, position, role, body, token_count, turn_id, turn_number, user_id, metadata, created_at, tool_call_id)
+		values ($1, $2, $3, $4, 'user', $5, $6, $7, $8, nullif($9, '')::uuid, $10::json, $11, nullif($12, ''))`,
+		tenantID, m.ID, s.uuid, s.messages+1, m.Body, m.TokenCount, turnID, s.turnNumber, w.UserID, m.Metadata, m.CreatedAt, s.answers)
 	return m
 }
 
@@ -204,7 +210,7 @@ func (s standing) answered(ctx context.Context, tx pgx.Tx, tenantID string, a As
 	}
 	s.answers = call.ToolCallID
 	var b pgx.Batch
-	m := queueMessage(&b, tenantID, s, s.waiting, a.Body, thread.EstimateTokens(a.Body), &a.UserID)
+	m := queueMessage(&b, tenantID, s, s.waiting, a.words(), thread.EstimateTokens(a.Body))
 	m.ThreadID = a.ThreadID
 	finishStep(&b, s.waiting, step{number: number, response: result})
 	queueResume(&b, s.waiting)

@@ -70,16 +70,16 @@ func (c Call) columns() (webhookID, payload, test any) {
 const insertRun = `insert into thread_turns (tenant_id, id, thread_uuid, agent_id, number, status, error, lease_until, started_at, finished_at, queued_at,
 	webhook_id, context_snapshot, test, routine_id) `
 
-// Start queues a new thread of t's agent and space, with a user message that nobody signed and the turn that answers it: the run. Whoever
+// Start queues a new thread of t's agent and space, with its first message and the turn that answers it: the run. Whoever
 // commits must then dispatch the turn; an error of the batch is first made readable by budget.Refusal.
-func Start(b *pgx.Batch, tenantID string, c Call, t *thread.Thread, body string, p Price) error {
-	tokens := thread.EstimateTokens(body) + payloadTokens(c.Payload)
+func Start(b *pgx.Batch, tenantID string, c Call, t *thread.Thread, first Words, p Price) error {
+	tokens := thread.EstimateTokens(first.Body) + payloadTokens(c.Payload)
 	t.TokenCount = int64(tokens)
 	thread.Queue(b, tenantID, t, 1)
 	webhookID, payload, test := c.columns()
 	b.Queue(insertRun+`values ($1, $2, $3, $4, 1, 'queued', null, clock_timestamp() + $5, null, null, $6, $7, $8, $9, null)`,
 		tenantID, c.RunID, t.UUID, t.AgentID, DispatchGrace, t.CreatedAt, webhookID, payload, test)
-	queueMessage(b, tenantID, standing{uuid: t.UUID, turnNumber: 1}, c.RunID, body, tokens, nil)
+	queueMessage(b, tenantID, standing{uuid: t.UUID, turnNumber: 1}, c.RunID, first, tokens)
 	return reserve(b, budget.Turn{ID: c.RunID, AgentID: t.AgentID, SpaceID: t.SpaceID}, p)
 }
 

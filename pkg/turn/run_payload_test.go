@@ -36,7 +36,7 @@ func (w *world) callAs(c turn.Call, body string) thread.Thread {
 	w.t.Helper()
 	th := thread.Thread{Channel: thread.Auto, AgentID: w.AgentID, SpaceID: w.SpaceID}
 	var b pgx.Batch
-	require.NoError(w.t, turn.Start(&b, w.TenantID, c, &th, body, turn.Price{}))
+	require.NoError(w.t, turn.Start(&b, w.TenantID, c, &th, turn.Words{Body: body}, turn.Price{}))
 	require.NoError(w.t, w.db.App.Once(w.t.Context(), w.TenantID, &b))
 	return th
 }

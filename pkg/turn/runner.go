@@ -45,6 +45,7 @@ type Runner struct {
 	Evaluate  func(ctx context.Context, t evaluator.Task) error            // has a turn rated, elsewhere and later; nil: the sweep finds it
 	Summarize func(ctx context.Context, t SummaryTask) error               // has a long thread's older messages summarised, elsewhere and later; nil: they fall out of the window
 	Answer    func(ctx context.Context, tenantID, callbackID string) error // has a workflow told that waits for the turn, elsewhere and later; nil: the sweep does
+	Reply     func(ctx context.Context, tenantID, threadUUID string) error // has what was said posted where the conversation is, elsewhere and later; nil: the sweep does
 	Selected  bool                                                         // a dispatcher chose this runtime by the turn's selector: it is not looked at again
 	Signal    func(point string)                                           // tests: called at every point where a crash is tried, by parallel tools at once; nil: none
 }
@@ -183,6 +184,9 @@ func (c *Claimed) run(ctx context.Context) (Status, error) {
 	}
 	notify.Deliver(ctx, r.DB, r.Publish, tenantID, notices...)
 	r.signal("published")
+	if e.reply != nil || e.status == Failed {
+		r.reply(ctx, failed, a)
+	}
 	for _, id := range next {
 		r.dispatch(ctx, failed, tenantID, id)
 		r.signal("next dispatched")
@@ -278,6 +282,7 @@ func (r *Runner) rested(ctx context.Context, a *attempt, e ending) (Status, erro
 	defer end()
 	r.signal("waiting")
 	notify.Deliver(ctx, r.DB, r.Publish, a.tenantID, e.notices...)
+	r.reply(ctx, slog.LevelWarn, a)
 	for _, id := range e.next {
 		r.dispatch(ctx, slog.LevelWarn, a.tenantID, id)
 	}

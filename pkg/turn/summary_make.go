@@ -158,7 +158,7 @@ func (w *older) readLines(ctx context.Context, q postgres.Querier, threadUUID st
 			select position as place, token_count as own_tokens, sum(token_count) over older as tokens, sum(token_count) over newer as tokens_left, count(*) over newer as messages_left,
 				max(turn_number) over older as turns, min(turn_number) over (newer rows between unbounded preceding and 1 preceding) as turns_behind,
 				sum(token_count) over () as all_tokens, count(*) over () as all_messages
-			from messages where thread_uuid = $2 and position > $3 and role in ('user', 'assistant')
+			from messages where thread_uuid = $2 and position > $3 and role in ('user', 'assistant', 'system')
 			window older as (order by position), newer as (order by position desc)) x
 			join messages m on m.thread_uuid = $2 and m.position = x.place
 		where (x.all_tokens > $5 or x.all_messages > $6) and (x.tokens_left > $7 or x.messages_left > $8) and (x.turns is null or x.turns < $4)

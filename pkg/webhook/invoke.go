@@ -139,7 +139,7 @@ func (t target) invoke(ctx context.Context, db *postgres.DB, tenantID string, i 
 	}
 	th := thread.Thread{Channel: thread.Auto, Title: &t.name, AgentID: t.agentID, SpaceID: t.spaceID}
 	start := func(b *pgx.Batch) error {
-		err := turn.Start(b, tenantID, c, &th, body, t.price)
+		err := turn.Start(b, tenantID, c, &th, turn.Words{Body: body}, t.price)
 		count(b, i.WebhookID)
 		return err
 	}

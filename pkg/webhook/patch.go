@@ -8,13 +8,25 @@ import (
 )
 
 // Merged are the settings with a JSON merge patch applied to them (RFC 7396 §2), as JSON: a member that the patch sets to null is gone.
+// The secret is not theirs: they are without it.
 func (s Settings) Merged(patch []byte) ([]byte, error) {
 	now, err := json.Marshal(s)
 	if err != nil {
 		return nil, err
 	}
-	return mergePatch(now, patch)
+	merged, err := mergePatch(now, patch)
+	if err != nil {
+		return nil, err
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(merged, &members) == nil && members[secretMember] != nil {
+		delete(members, secretMember)
+		return json.Marshal(members)
+	}
+	return merged, nil
 }
+
+const secretMember = "signing_secret"
 
 func mergePatch(target, patch []byte) ([]byte, error) {
 	t, err := readJSON(target)

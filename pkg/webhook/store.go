@@ -14,18 +14,18 @@ import (
 )
 
 const columns = `id, tenant_id, token_end, name, description, target_type, agent_id, routine_id, prompt, config, enabled, rate_limit,
-	last_invoked_at, invocation_count, version, created_at, updated_at`
+	last_invoked_at, invocation_count, version, secret_version, created_at, updated_at`
 
 func scan(row pgx.CollectableRow) (Webhook, error) {
 	var w Webhook
 	var end string
 	var config []byte
 	err := row.Scan(&w.ID, &w.TenantID, &end, &w.Name, &w.Description, &w.TargetType, &w.AgentID, &w.RoutineID, &w.Prompt, &config, &w.Enabled, &w.RateLimit,
-		&w.LastInvokedAt, &w.InvocationCount, &w.Version, &w.CreatedAt, &w.UpdatedAt)
+		&w.LastInvokedAt, &w.InvocationCount, &w.Version, &w.secret, &w.CreatedAt, &w.UpdatedAt)
 	if err != nil {
 		return w, err
 	}
-	w.Token = masked(end)
+	w.Token, w.HasSecret = masked(end), w.secret > 0
 	d := json.NewDecoder(bytes.NewReader(config))
 	d.UseNumber() // numbers stay as their owner wrote them
 	err = d.Decode(&w.Config)
@@ -70,8 +70,8 @@ func Create(ctx context.Context, tx pgx.Tx, tenantID string, s Settings) (Webhoo
 	now, token := ident.Now(), newToken()
 	w := Webhook{ID: ident.New(), TenantID: tenantID, Token: token, Settings: s, CreatedAt: now, UpdatedAt: now, Version: 1}
 	_, err := tx.Exec(ctx, `insert into webhooks (tenant_id, id, token_hash, token_end, name, description, target_type, agent_id, routine_id, prompt, config, enabled, rate_limit,
-			created_at, updated_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14)`,
-		tenantID, w.ID, hash(token), token[tokenLength-shown:], w.Name, w.Description, w.TargetType, w.AgentID, w.RoutineID, w.Prompt, w.Config, w.Enabled, w.RateLimit, now)
+			created_at, updated_at, provider) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14, $15)`,
+		tenantID, w.ID, hash(token), token[tokenLength-shown:], w.Name, w.Description, w.TargetType, w.AgentID, w.RoutineID, w.Prompt, w.Config, w.Enabled, w.RateLimit, now, w.provider())
 	return w, err
 }
 
@@ -95,8 +95,8 @@ func Update(ctx context.Context, tx pgx.Tx, id string, change func(now Webhook) 
 	}
 	w.Settings = changed
 	err = tx.QueryRow(ctx, `update webhooks set name = $2, description = $3, target_type = $4, agent_id = $5, routine_id = $6, prompt = $7, config = $8, enabled = $9,
-			rate_limit = $10, version = version + 1, updated_at = $11 where id = $1 returning version, updated_at`,
-		id, w.Name, w.Description, w.TargetType, w.AgentID, w.RoutineID, w.Prompt, w.Config, w.Enabled, w.RateLimit, ident.Now()).Scan(&w.Version, &w.UpdatedAt)
+			rate_limit = $10, version = version + 1, updated_at = $11, provider = $12 where id = $1 returning version, updated_at`,
+		id, w.Name, w.Description, w.TargetType, w.AgentID, w.RoutineID, w.Prompt, w.Config, w.Enabled, w.RateLimit, ident.Now(), w.provider()).Scan(&w.Version, &w.UpdatedAt)
 	return w, err
 }
 
@@ -115,6 +115,9 @@ func Delete(ctx context.Context, tx pgx.Tx, id string, check func(now Webhook) e
 
 // checkTarget refuses an agent that could never be started, and a routine that is not there.
 func checkTarget(ctx context.Context, tx pgx.Tx, s Settings) error {
+	if s.TargetType == Task && s.AgentID == nil {
+		return checkDefaultAgent(ctx, tx)
+	}
 	if s.TargetType == Routine {
 		_, err := routine.Get(ctx, tx, *s.RoutineID, nil)
 		if fault.IsMissing(err) {

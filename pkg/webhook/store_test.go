@@ -98,7 +98,7 @@ func TestCreateRefuses(t *testing.T) {
 		{"config must be a JSON object of at most 16384 bytes", func(s *webhook.Settings) { s.Config = map[string]any{"a": strings.Repeat("x", 16<<10)} }},
 		{"nested at most 100 levels deep", func(s *webhook.Settings) { s.Config = nested }},
 		{"routine_id is required", func(s *webhook.Settings) { s.TargetType = webhook.Routine }},
-		{"target_type task is not available", func(s *webhook.Settings) { s.TargetType = webhook.Task }},
+		{"config.provider is required", func(s *webhook.Settings) { s.TargetType = webhook.Task }},
 		{"target_type must be agent, routine or task", func(s *webhook.Settings) { s.TargetType = "agents" }},
 		{"agent_id is required", func(s *webhook.Settings) { s.AgentID = nil }},
 		{"agent_id names no agent of the tenant", func(s *webhook.Settings) { s.AgentID = new("Ada") }},

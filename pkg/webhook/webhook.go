@@ -42,8 +42,9 @@ var errTarget = fault.Invalid("target_type must be agent, routine or task")
 
 // The bounds of a webhook's rate limit, in calls a minute.
 const (
-	DefaultRateLimit = 10
-	MaxRateLimit     = 100_000
+	DefaultRateLimit     = 10
+	DefaultTaskRateLimit = 600 // a tracker sends each change of each task
+	MaxRateLimit         = 100_000
 )
 
 const (
@@ -58,11 +59,13 @@ type Webhook struct {
 	Token    string `json:"token"` // whole in the answer that creates it, else masked
 	Settings
 	LastInvokedAt   *ident.Time `json:"last_invoked_at"`
-	InvocationCount int64       `json:"invocation_count"` // its runs so far
+	InvocationCount int64       `json:"invocation_count"`   // its runs so far; of a task tracker's, what it has sent
+	HasSecret       bool        `json:"has_signing_secret"` // of a task tracker's: what is not signed with it is refused
 	CreatedAt       ident.Time  `json:"created_at"`
 	UpdatedAt       ident.Time  `json:"updated_at"`
 
 	Version int `json:"-"` // of the settings
+	secret  int // the version of its secret; 0 or less: it has none
 }
 
 // Settings are what its owner says of a webhook.
@@ -73,9 +76,9 @@ type Settings struct {
 	AgentID     *string        `json:"agent_id"`
 	RoutineID   *string        `json:"routine_id"`
 	Prompt      *string        `json:"prompt"`     // the user message, with {{payload.path}} placeholders; null: the body's message
-	Config      map[string]any `json:"config"`     // the owner's own; the platform keeps it and does not read it
+	Config      map[string]any `json:"config"`     // the owner's own; of a task tracker's, provider says which
 	Enabled     *bool          `json:"enabled"`    // default true
-	RateLimit   *int           `json:"rate_limit"` // calls a minute; default 10
+	RateLimit   *int           `json:"rate_limit"` // calls a minute; default 10, of a task tracker's 600
 }
 
 // complete fills in the defaults and checks everything but what only the database knows.
@@ -91,6 +94,9 @@ func (s *Settings) complete() error {
 	}
 	if s.RateLimit == nil {
 		s.RateLimit = new(DefaultRateLimit)
+		if s.TargetType == Task {
+			*s.RateLimit = DefaultTaskRateLimit
+		}
 	}
 	if err := text.Check("name", s.Name, 1, 200); err != nil {
 		return err
@@ -129,7 +135,7 @@ func (s *Settings) checkTarget() error {
 		}
 		return s.name("routine", &s.RoutineID, s.AgentID, "agent")
 	case Task:
-		return fault.Invalid("target_type %s is not available on this platform yet; agent and routine are", s.TargetType)
+		return s.checkTask()
 	default:
 		return errTarget
 	}
@@ -153,8 +159,11 @@ func unknown(kind string) error { return fault.Invalid("%s_id names no %s of the
 
 // target is the id of what a call starts.
 func (s *Settings) target() string {
-	if s.TargetType == Routine {
+	switch {
+	case s.TargetType == Routine:
 		return *s.RoutineID
+	case s.AgentID == nil:
+		return string(Task)
 	}
 	return *s.AgentID
 }

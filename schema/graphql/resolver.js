@@ -43,8 +43,8 @@ export function response(ctx) {
   return answer.data;
 }
 
-// AppSync reads an AWSJSON argument, functions take its text. These are all: what a routine is started with; and of an input its metadata, definition and
-// input, the metadata of its cases, and the schema of its evaluators and of a loop's goal.
+// AppSync reads an AWSJSON argument, functions take its text. These are all: what a routine is started with; and of an input its metadata, definition,
+// input and config, the metadata of its cases, and the schema of its evaluators and of a loop's goal.
 function written(field, args) {
   if (field === 'Mutation.startRoutine') {
     return withText(args, 'input');
@@ -52,7 +52,7 @@ function written(field, args) {
   if (!args.input) {
     return args;
   }
-  const input = ['metadata', 'definition', 'input'].reduce(withText, args.input);
+  const input = ['metadata', 'definition', 'input', 'config'].reduce(withText, args.input);
   if (input.cases) {
     input.cases = input.cases.map((c) => withText(c, 'metadata'));
   }

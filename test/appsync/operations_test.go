@@ -27,7 +27,7 @@ const (
 
 // The script: every row of the manifest with a GraphQL field answers at least once and refuses at least once, and lists answer their nested fields
 // in batches. The last part breaks the database. Subscriptions are in subscriptions_test.go.
-var script = slices.Concat(conversation, turns, guardrails, budgets, evaluations, automation, tenancy)
+var script = slices.Concat(conversation, turns, guardrails, budgets, evaluations, automation, integrations, tenancy)
 
 var conversation = []step{
 	{name: "createAgent", query: `mutation ($input: CreateAgentInput!) { createAgent(input: $input) { ` + agentFields + ` } }`, save: map[string]string{"busy": "createAgent.id"},

@@ -21,6 +21,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/handler/handlertest"
 	"github.com/agentplatform/agentplatform/pkg/ident"
 	"github.com/agentplatform/agentplatform/pkg/local/workflow"
+	"github.com/agentplatform/agentplatform/pkg/oauth/oauthtest"
 	"github.com/agentplatform/agentplatform/pkg/object"
 	"github.com/agentplatform/agentplatform/pkg/postgres/pgtest"
 	"github.com/agentplatform/agentplatform/pkg/tenant"
@@ -39,6 +40,7 @@ type side struct {
 	told         map[string]string // ids of this side → their number in order of appearance
 	requests     int
 	workflow     *workflow.Engine
+	authority    *oauthtest.Server // of the task tracker outside
 }
 
 const operator = "ops@platform.test"

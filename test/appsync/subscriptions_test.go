@@ -248,7 +248,7 @@ func TestArguments(t *testing.T) {
 		}
 	}
 	require.ElementsMatch(t, publishing, iam)
-	require.Equal(t, []string{"input", "input.cases.metadata", "input.definition", "input.evaluators.schema", "input.input", "input.loop.goal.schema", "input.metadata"}, slices.Sorted(maps.Keys(found)))
+	require.Equal(t, []string{"input", "input.cases.metadata", "input.config", "input.definition", "input.evaluators.schema", "input.input", "input.loop.goal.schema", "input.metadata"}, slices.Sorted(maps.Keys(found)))
 
 	e := start(t, nil)
 	written := func(field string, input values) any {
@@ -265,6 +265,7 @@ func TestArguments(t *testing.T) {
 	require.Equal(t, values{"definition": `{"StartAt":"A"}`, "name": "n"}, written("createRoutine", values{"definition": values{"StartAt": "A"}, "name": "n"}))
 	require.Equal(t, values{"input": `{"n":1}`, "loop": values{"maxIterations": 2.0, "goal": []any{values{"schema": `{"type":"object"}`}}}},
 		written("createSchedule", values{"input": values{"n": 1}, "loop": values{"maxIterations": 2, "goal": []any{values{"schema": values{"type": "object"}}}}}))
+	require.Equal(t, values{"config": `{"mention":"ada"}`}, written("updateIntegration", values{"config": values{"mention": "ada"}}))
 	require.Equal(t, values{"loop": nil}, written("updateSchedule", values{"loop": nil}))
 	require.Equal(t, `{"metadata":{"a":1}}`, written("startRoutine", values{"metadata": values{"a": 1}}), "it is JSON as a whole")
 }

@@ -99,6 +99,7 @@ func measureStarts(t testing.TB, folder string) string {
 				"AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=secret", "FUNCTION_PREFIX=test-", "USER_POOL_ID=us-east-1_x", "DEFAULT_MODEL_ID=model",
 				"PAGE_TOKEN_KEY=" + long, "AUDIT_EMISSION_KEY=" + long, "API_AUTH_SECRET=" + long, "ANCHOR_SIGNING_KEY_ID=key", "ANCHOR_BUCKET=anchors",
 				"EXPORTS_BUCKET=exports", "ANCHOR_ORIGIN=origin", "TOOL_SECRETS_PREFIX=/tools", "TOOL_SECRETS_KEY_ID=key",
+				"INTEGRATION_SECRETS_PREFIX=/integrations", "INTEGRATION_SECRETS_KEY_ID=key", "CONNECTION_SECRETS_PREFIX=/connections", "CONNECTION_SECRETS_KEY_ID=key", "MAIL_BUCKET=mail",
 				"WORKFLOW_ROLE_ARN=" + arn + "role/routines", "SCHEDULE_GROUP=tenants", "SCHEDULE_TARGET_ARN=arn:aws:states:us-east-1:123456789012:stateMachine:auto-thread",
 				"SCHEDULE_ROLE_ARN=" + arn + "role/schedules"}
 		}})

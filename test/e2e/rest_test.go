@@ -99,7 +99,7 @@ func (u *user) asked(t testing.TB, status int, method, path, body string, header
 	return a
 }
 
-var curlHeader = regexp.MustCompile(`^[A-Za-z-]+:`)
+var curlHeader = regexp.MustCompile(`^[A-Za-z0-9-]+:`)
 
 // curl asks the REST API with the real curl, as the user unless an Authorization is among the headers: arguments that look like "Name: value". Any
 // other is the body, JSON unless a header says otherwise.

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -31,7 +33,7 @@ func TestScripts(t *testing.T) {
 			"open": scripted(1, (*script).open), "send": scripted(2, (*script).send), "ended": scripted(2, (*script).ended),
 			"messages": scripted(1, (*script).messages), "watch": scripted(2, (*script).watch), "watch-agent": scripted(2, (*script).watchAgent),
 			"await": scripted(2, (*script).await), "events": scripted(1, (*script).events), "streamed": scripted(2, (*script).streamed),
-			"curl": scripted(2, (*script).curl), "until": scripted(2, (*script).until),
+			"curl": scripted(2, (*script).curl), "until": scripted(2, (*script).until), "sign": scripted(2, (*script).sign),
 		},
 	})
 }
@@ -183,6 +185,14 @@ func (s *script) curl(ts *testscript.TestScript, args []string) error {
 		return errors.New(a.problem())
 	}
 	fmt.Fprintln(ts.Stdout(), a.raw)
+	return nil
+}
+
+// sign SECRET BODY: $at and $signature are what a sender of a generic integration says of BODY.
+func (s *script) sign(ts *testscript.TestScript, args []string) error {
+	at := strconv.FormatInt(time.Now().Unix(), 10)
+	ts.Setenv("at", at)
+	ts.Setenv("signature", "sha256="+mac(args[0], at+"."+args[1]))
 	return nil
 }
 

@@ -97,6 +97,18 @@ var cuts = []cut{
 	{point: "run requested", then: "run started", held: (*lane).called},
 	{point: "run written", then: "run ended", held: (*lane).called},
 	{point: "run written", attempts: 3, held: (*lane).agents},
+
+	{point: "delivery taken in", then: "claimed", held: (*lane).outside},
+	{point: "reply claimed", held: (*lane).outside},
+	{point: "reply posted", held: (*lane).outside},
+	{point: "reply finished", held: (*lane).outside},
+
+	{point: "task event taken in", held: (*lane).tracked},
+	{point: "task event claimed", held: (*lane).tracked},
+	{point: "task event written", held: (*lane).tracked},
+	{point: "push claimed", lost: true, held: (*lane).tracked},
+	{point: "push sent", held: (*lane).tracked},
+	{point: "task event over", held: (*lane).tracked},
 }
 
 // inFlight is no crash point: the platform is killed from outside, while the tool's server works on the call.
@@ -106,7 +118,7 @@ const inFlight = "in flight"
 func TestEveryPointIsCut(t *testing.T) {
 	signals := regexp.MustCompile(`[sS]ignal(?:\(\))?\("([^"]+)"\)`)
 	var written []string
-	for _, pattern := range []string{"pkg/turn/*.go", "pkg/tool/use.go", "pkg/evaluation/turn.go", "pkg/callback/*.go", "pkg/schedule/*.go", "pkg/routine/*.go", "pkg/routine/step/*.go",
+	for _, pattern := range []string{"pkg/turn/*.go", "pkg/tool/use.go", "pkg/evaluation/turn.go", "pkg/callback/*.go", "pkg/schedule/*.go", "pkg/routine/*.go", "pkg/routine/step/*.go", "pkg/integration/*.go", "pkg/task/*.go",
 		"functions/*/*.go"} {
 		files, err := filepath.Glob("../../" + pattern)
 		require.NoError(t, err)

@@ -46,7 +46,7 @@ func needsOf(t *testing.T, row manifest.Row) []string {
 }
 
 func async(row manifest.Row) bool {
-	return slices.Contains(row.On, "invoke") || len(row.Triggers("schedule")) > 0 || len(row.Triggers("event")) > 0
+	return slices.Contains(row.On, "invoke") || slices.Contains(row.On, "mail") || len(row.Triggers("schedule")) > 0 || len(row.Triggers("event")) > 0
 }
 
 func TestEveryRowIsAFunction(t *testing.T) {
@@ -128,11 +128,19 @@ var grants = map[string]struct {
 		"cognito-idp:AdminDeleteUser", "cognito-idp:AdminUserGlobalSignOut"}, []string{"USER_POOL_ID"}},
 	"sandbox": {[]string{"bedrock-agentcore:StartCodeInterpreterSession", "bedrock-agentcore:InvokeCodeInterpreter", "bedrock-agentcore:StopCodeInterpreterSession"},
 		[]string{"CODE_INTERPRETER_ID"}},
-	"secret:tools": {[]string{"ssm:GetParameter", "ssm:PutParameter", "ssm:DeleteParameter", "kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey"},
-		[]string{"TOOL_SECRETS_PREFIX", "TOOL_SECRETS_KEY_ID"}},
-	"mail":      {[]string{"ses:SendEmail", "ses:SendRawEmail"}, nil},
-	"mail-from": {nil, []string{"MAIL_FROM"}},
-	"egress":    {nil, nil},
+	"secret:tools":             {keepSecrets, []string{"TOOL_SECRETS_PREFIX", "TOOL_SECRETS_KEY_ID"}},
+	"secret:integrations":      {keepSecrets, []string{"INTEGRATION_SECRETS_PREFIX", "INTEGRATION_SECRETS_KEY_ID"}},
+	"secret:integrations:read": {[]string{"ssm:GetParameter", "kms:Decrypt"}, []string{"INTEGRATION_SECRETS_PREFIX", "INTEGRATION_SECRETS_KEY_ID"}},
+	"secret:webhooks":          {keepSecrets, []string{"INTEGRATION_SECRETS_PREFIX", "INTEGRATION_SECRETS_KEY_ID"}},
+	"secret:webhooks:keep":     {[]string{"ssm:GetParameter", "ssm:PutParameter", "kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey"}, []string{"INTEGRATION_SECRETS_PREFIX", "INTEGRATION_SECRETS_KEY_ID"}},
+	"secret:connections":       {keepSecrets, []string{"CONNECTION_SECRETS_PREFIX", "CONNECTION_SECRETS_KEY_ID"}},
+	"mail":                     {[]string{"ses:SendEmail", "ses:SendRawEmail"}, nil},
+	"mail-from":                {nil, []string{"MAIL_FROM"}},
+	"mail-in":                  {nil, []string{"MAIL_DOMAIN"}},
+	"object:mail:read":         {[]string{"s3:GetObject", "kms:Decrypt"}, []string{"MAIL_BUCKET"}},
+	"push:send":                {[]string{"sns:Publish"}, []string{"PUSH_APPLICATIONS"}},
+	"push:devices":             {[]string{"sns:CreatePlatformEndpoint", "sns:SetEndpointAttributes", "sns:DeleteEndpoint"}, []string{"PUSH_APPLICATIONS"}},
+	"egress":                   {nil, nil},
 	"clock": {[]string{"scheduler:CreateSchedule", "scheduler:UpdateSchedule", "scheduler:GetSchedule", "scheduler:DeleteSchedule", "scheduler:ListSchedules", "iam:PassRole"},
 		[]string{"SCHEDULE_GROUP", "SCHEDULE_TARGET_ARN", "SCHEDULE_ROLE_ARN", "SCHEDULE_DEAD_LETTERS_ARN"}},
 	"workflow:machines": {[]string{"states:CreateStateMachine", "states:DescribeStateMachine", "states:DeleteStateMachine", "states:ValidateStateMachineDefinition", "iam:PassRole"},
@@ -142,6 +150,9 @@ var grants = map[string]struct {
 	"workflow:runs:read": {[]string{"states:DescribeExecution", "states:GetExecutionHistory"}, []string{"WORKFLOW_ROLE_ARN", "FUNCTION_PREFIX"}},
 	"workflow:tasks":     {[]string{"states:SendTaskSuccess", "states:SendTaskFailure", "states:SendTaskHeartbeat"}, []string{"WORKFLOW_ROLE_ARN", "FUNCTION_PREFIX"}},
 }
+
+// keepSecrets is what a store of secrets takes: parameters, and their key.
+var keepSecrets = []string{"ssm:GetParameter", "ssm:PutParameter", "ssm:DeleteParameter", "kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey"}
 
 // running is what every function may do: be traced, be in a VPC, log.
 var running = []string{"xray:PutTraceSegments", "xray:PutTelemetryRecords", "ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets", "ec2:CreateNetworkInterface",
@@ -181,7 +192,7 @@ func TestARoleMayDoWhatItsNeedsSay(t *testing.T) {
 	for _, row := range rows().Rows {
 		role := roleOf[row.Name]
 		may := allowed(t, policies[role])
-		want, invokes, logins := slices.Clone(running), []string{}, []string{}
+		want, invokes, logins, parameters := slices.Clone(running), []string{}, []string{}, []string{}
 		for _, need := range needsOf(t, row) {
 			w, of := word(need)
 			want = append(want, grants[w].actions...)
@@ -197,8 +208,14 @@ func TestARoleMayDoWhatItsNeedsSay(t *testing.T) {
 			case "db", "db:reader", "db:ledger":
 				user := map[string]string{"db": "app", "db:reader": "reader", "db:ledger": "ledger"}[w]
 				logins = append(logins, "arn:aws:rds-db:"+here+":dbuser:cluster-ABCDEFGHIJKLMNOPQRSTUVWXYZ/agentplatform_"+user)
+			case "secret:tools", "secret:integrations", "secret:integrations:read", "secret:connections":
+				parameters = append(parameters, "arn:aws:ssm:"+here+":parameter/agentplatform-dev/"+strings.Split(w, ":")[1]+"/*")
+			case "secret:webhooks", "secret:webhooks:keep":
+				parameters = append(parameters, "arn:aws:ssm:"+here+":parameter/agentplatform-dev/integrations/*/webhooks/*")
 			}
 		}
+		assert.ElementsMatch(t, parameters, on(may, "ssm:GetParameter"), "%s: which secrets of tenants it may read", row.Name)
+		assert.ElementsMatch(t, parameters, opens(t, may), "%s: for which of them it may use their key", row.Name)
 		if sharesWithAsync[role] {
 			want = append(want, "sqs:SendMessage")
 		}
@@ -229,6 +246,23 @@ func allowed(t *testing.T, policy resource) (allowed []statement) {
 		}
 	}
 	return allowed
+}
+
+// opens are the parameters for which a key may be used.
+func opens(t *testing.T, may []statement) (parameters []string) {
+	t.Helper()
+	for _, s := range may {
+		var condition struct {
+			StringLike struct {
+				Parameter list `json:"kms:EncryptionContext:PARAMETER_ARN"`
+			}
+		}
+		if slices.Contains(s.Action, "kms:Decrypt") && s.Condition != nil {
+			require.NoError(t, json.Unmarshal(s.Condition, &condition))
+			parameters = append(parameters, condition.StringLike.Parameter...)
+		}
+	}
+	return parameters
 }
 
 func actions(may []statement) (all []string) {
@@ -264,7 +298,9 @@ var partly = map[string]*regexp.Regexp{
 	"documents of all tenants, in one bucket":         regexp.MustCompile(`^arn:aws:s3:::agentplatform-dev-knowledge-123456789012/\*$`),
 	"models of a family, where a profile sends turns": regexp.MustCompile(`^arn:aws:bedrock:(\*|eu-central-1)::foundation-model/anthropic\.claude-\*$`),
 	"AgentCore puts ten characters behind a name":     regexp.MustCompile(`^arn:aws:bedrock-agentcore:eu-central-1:123456789012:(runtime/agentplatform_dev_runtime|code-interpreter-custom/agentplatform_dev_sandbox)-\*$`),
-	"tenants' secrets of tool servers":                regexp.MustCompile(`^arn:aws:ssm:eu-central-1:123456789012:parameter/agentplatform-dev/tools/\*$`),
+	"tenants' secrets of one category":                regexp.MustCompile(`^arn:aws:ssm:eu-central-1:123456789012:parameter/agentplatform-dev/(tools/\*|integrations/\*|integrations/\*/webhooks/\*|connections/\*)$`),
+	"mails that were received":                        regexp.MustCompile(`^arn:aws:s3:::agentplatform-dev-mail-123456789012/in/\*$`),
+	"devices of one platform application":             regexp.MustCompile(`^arn:aws:sns:eu-central-1:123456789012:endpoint/(APNS|GCM)/agents/\*$`),
 	"any log group: the service looks for its own":    regexp.MustCompile(`^arn:aws:logs:eu-central-1:123456789012:log-group:\*$`),
 	"log groups of AgentCore's runtimes":              regexp.MustCompile(`^arn:aws:logs:eu-central-1:123456789012:log-group:/aws/bedrock-agentcore/runtimes/\*$`),
 	"tenants' schedules, in one group":                regexp.MustCompile(`^arn:aws:scheduler:eu-central-1:123456789012:schedule/agentplatform-dev-tenants/\*$`),
@@ -527,6 +563,8 @@ func TestAlarmsLookAtWhatIsThere(t *testing.T) {
 	ofSchedules := figures(`"(schedule\.[a-z]+)"`, "pkg", "schedule", "drift.go")
 	require.Equal(t, ofSchedules, figures(`"(schedule\.[a-z]+)"`, "infra", "app", "dashboard.tf"))
 	require.Subset(t, ofSchedules, figures(`"(schedule\.[a-z]+)"`, "infra", "app", "alarms.tf"))
+	ofIntegrations := `"(integrations\.[a-z]+)"`
+	require.Equal(t, figures(ofIntegrations, "pkg", "integration", "*.go"), figures(ofIntegrations, "infra", "app", "dashboard.tf"))
 	ofTurns := `"(turns|cost|(?:turn|tokens|denials)\.[a-z_]+)`
 	told := append(figures(ofTurns+`"`, "pkg", "turn", "observe.go"), figures(ofTurns+`"`, "pkg", "handler", "denied.go")...)
 	told = slices.DeleteFunc(told, func(name string) bool { return name == "turn.duration" }) // the phases, all in all: for whoever looks for it
@@ -620,10 +658,10 @@ func TestWhatCannotBeDeployedIsRefused(t *testing.T) {
 	require.ElementsMatch(t, []string{
 		"error: No zip in ../../dist for get-agent, greet: run `make build`. If it still says so, schema/routes.json has a row for which there is no functions/<package>/<name>/main.go.",
 		"error: schema/routes.json names needs that nothing is granted for: invoke:nobody, telepathy. Say in needs.tf what each may do and which settings it takes; an invoke: names a row.",
-		"error: schema/routes.json has triggers that this tier does not make: telegram /greet, event rain. It knows graphql, http, schedule, invoke, call, trigger, state, event states and deploy.",
+		"error: schema/routes.json has triggers that this tier does not make: telegram /greet, event rain. It knows graphql, http, schedule, invoke, call, trigger, state, event states, mail and deploy.",
 		"error: schema/routes.json has tasks of state machines that are not there: welcome (greet). The machine auto-thread is schema/workflow/auto_thread.asl.json; routine are those of tenants' routines.",
 		"error: foundation is of agentplatform-dev in eu-central-1, account 123456789012; this is agentplatform-test in eu-central-1, account 123456789012.",
-		"error: schema/routes.json: auth of greet must be user, operator, internal, api-secret or webhook-token.",
+		"error: schema/routes.json: auth of greet must be user, operator, internal, api-secret, webhook-token or signature.",
 		"error: runtime_image_tag is missing: push the agent runtime's image to 123456789012.dkr.ecr.eu-central-1.amazonaws.com/agentplatform-dev/agent-runtime and name its tag, for example runtime_image_tag = \"1.4.0\"; or let turns run in a function: agent_runtime = false.",
 		"error: default_model_id meta.llama3-3-70b-instruct-v1:0 is not among model_ids: no function could invoke it.",
 		"warning: ../../dist holds zips of functions that schema/routes.json does not have: bygone.zip. `make build` removes them.",

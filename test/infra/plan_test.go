@@ -128,8 +128,8 @@ func TestIdentityPool(t *testing.T) {
 
 func TestBuckets(t *testing.T) {
 	t.Parallel()
-	versioned := map[string]bool{"state": true, "skills": true, "knowledge": true, "assets": true, "functions": true, "audit": true, "exports": false}
-	keys := map[string]string{"skills": "objects", "knowledge": "objects", "exports": "objects", "assets": "assets", "functions": "objects", "audit": "audit"}
+	versioned := map[string]bool{"state": true, "skills": true, "knowledge": true, "assets": true, "functions": true, "audit": true, "exports": false, "mail": false}
+	keys := map[string]string{"skills": "objects", "knowledge": "objects", "exports": "objects", "assets": "assets", "functions": "objects", "audit": "audit", "mail": "mail"}
 	seen := 0
 	for _, tier := range []string{"state", "data"} {
 		p := planOf(t, tier)
@@ -197,16 +197,47 @@ func TestAuditBucketIsWrittenOnce(t *testing.T) {
 	require.True(t, refused, "nobody deletes")
 }
 
-func TestExportsExpire(t *testing.T) {
+func TestExportsAndMailsExpire(t *testing.T) {
 	t.Parallel()
-	for _, rule := range planOf(t, "data").in(t, `module.bucket["exports"]`, "aws_s3_bucket_lifecycle_configuration").Values["rule"].([]any) {
-		if rule := values(rule.(map[string]any)); rule["id"] == "expire" {
-			require.EqualValues(t, 1, rule.at("expiration", "days"))
-			require.Equal(t, "Enabled", rule["status"])
-			return
+	expire := map[string]any{}
+	for _, purpose := range []string{"exports", "mail"} {
+		for _, rule := range planOf(t, "data").in(t, `module.bucket["`+purpose+`"]`, "aws_s3_bucket_lifecycle_configuration").Values["rule"].([]any) {
+			if rule := values(rule.(map[string]any)); rule["id"] == "expire" {
+				require.Equal(t, "Enabled", rule["status"])
+				expire[purpose] = rule.at("expiration", "days")
+			}
 		}
 	}
-	require.Fail(t, "no rule expires exports")
+	require.Equal(t, map[string]any{"exports": 1., "mail": 30.}, expire)
+}
+
+// SES may put mails where they belong and encrypt them, by the receipt rule of this deployment, and nothing else may.
+func TestMailsArePutByTheReceiptRule(t *testing.T) {
+	t.Parallel()
+	const rule = `{"ArnLike":{"aws:SourceArn":"arn:aws:ses:` + region + `:` + account + `:receipt-rule-set/*:receipt-rule/agentplatform-dev"},"StringEquals":{"aws:SourceAccount":"` + account + `"}}`
+	given := 0
+	for _, s := range statements(t, planOf(t, "data").in(t, `module.bucket["mail"]`, "aws_s3_bucket_policy").Values["policy"]) {
+		if s.Effect == "Deny" {
+			continue
+		}
+		given++
+		require.Equal(t, list{"s3:PutObject"}, s.Action)
+		require.Equal(t, list{"arn:aws:s3:::agentplatform-dev-mail-" + account + "/in/*"}, s.Resource)
+		require.JSONEq(t, `{"Service":"ses.amazonaws.com"}`, string(s.Principal))
+		require.JSONEq(t, rule, string(s.Condition))
+	}
+	require.Equal(t, 1, given)
+	for _, key := range planOf(t, "foundation").of(t, "aws_kms_key") {
+		for _, s := range statements(t, key.Values["policy"]) {
+			if strings.Contains(string(s.Principal), "ses.amazonaws.com") {
+				given++
+				require.Equal(t, `module.key["mail"]`, key.Module)
+				require.Equal(t, list{"kms:Decrypt", "kms:GenerateDataKey"}, s.Action)
+				require.JSONEq(t, rule, string(s.Condition))
+			}
+		}
+	}
+	require.Equal(t, 2, given)
 }
 
 // ---- database (the other engine is in infra/data/tests)

@@ -320,7 +320,7 @@ var variables = map[string]map[string]any{
 
 func keyARNs() map[string]string {
 	arns := map[string]string{}
-	for _, category := range []string{"database", "platform", "emission", "oauth", "tools", "objects", "audit", "assets", "logs"} {
+	for _, category := range []string{"database", "platform", "emission", "oauth", "tools", "integrations", "mail", "objects", "audit", "assets", "logs"} {
 		arns[category] = "arn:aws:kms:" + region + ":" + account + ":key/" + category
 	}
 	return arns

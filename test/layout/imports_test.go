@@ -14,10 +14,10 @@ import (
 const (
 	words        = "schema pkg/fault pkg/ident pkg/manifest pkg/tenant pkg/page pkg/text pkg/atomicfile pkg/trace pkg/metric"
 	evidence     = "pkg/audit pkg/audit/canonical pkg/audit/merkle pkg/audit/anchor" // the audit log's bytes, without any technology
-	technologies = "pkg/postgres pkg/model pkg/object pkg/publish pkg/invoke pkg/deadletter pkg/identity pkg/secret pkg/sign pkg/mail pkg/push pkg/workflow pkg/workflow/asl pkg/clock pkg/sandbox pkg/agentcore pkg/guardrail pkg/egress"
+	technologies = "pkg/postgres pkg/model pkg/object pkg/publish pkg/invoke pkg/deadletter pkg/identity pkg/secret pkg/sign pkg/mail pkg/push pkg/workflow pkg/workflow/asl pkg/clock pkg/sandbox pkg/agentcore pkg/guardrail pkg/egress pkg/provider pkg/channel pkg/tracker pkg/mail/inbound"
 	times        = "pkg/clock/expression pkg/clock/due"                    // apart from the port: they link the time zones into whoever imports them
 	notes        = "pkg/clienttoken pkg/notify pkg/audit pkg/audit/outbox" // rows that every noun writes in its transaction
-	nouns        = "pkg/agent pkg/thread pkg/budget pkg/guardrail/store pkg/tool pkg/toolserver pkg/turn pkg/callback pkg/routine pkg/routine/step pkg/webhook pkg/schedule pkg/evaluator pkg/evaluator/grade pkg/evaluation pkg/retention pkg/space pkg/user"
+	nouns        = "pkg/agent pkg/thread pkg/budget pkg/guardrail/store pkg/tool pkg/toolserver pkg/turn pkg/callback pkg/routine pkg/routine/step pkg/webhook pkg/integration pkg/connection pkg/device pkg/task pkg/schedule pkg/evaluator pkg/evaluator/grade pkg/evaluation pkg/retention pkg/space pkg/user"
 	log          = "pkg/audit/trail pkg/audit/export pkg/audit/ledger pkg/audit/proof" // who writes the audit log, and who reads it
 
 	forTests = "!pkg/postgres/pgtest !pkg/handler/handlertest !pkg/handler/openapitest !pkg/audit/witness/witnesstest !pkg/audit/trail/trailtest !pkg/audit/verify/verifytest !pkg/oauth/oauthtest" // as what takes them out
@@ -55,7 +55,12 @@ var mayImport = []struct{ who, project, outside string }{
 	{"pkg/otlp", "pkg/trace", "go.opentelemetry.io/..."},
 	{"pkg/egress pkg/oauth/oauthtest", "", ""},
 	{"pkg/oauth pkg/mcp", words + " pkg/egress", "github.com/modelcontextprotocol/go-sdk/..."},
+	{"pkg/secret/kept", words + " pkg/postgres pkg/secret pkg/oauth", pgx}, // what rows have in the store of secrets, and tokens that are renewed
 	{"pkg/guardrail", words, "golang.org/x/text/..."},
+	{"pkg/provider", words + " pkg/egress", ""},
+	{"pkg/channel", words + " pkg/egress pkg/provider pkg/thread", ""}, // what each provider says, without any technology; as long as a message may be
+	{"pkg/tracker", words + " pkg/egress pkg/provider", ""},
+	{"pkg/mail/inbound", words, "github.com/jhillyerd/enmime/v2/... golang.org/x/net/... golang.org/x/text/..."},
 
 	// The audit log: its bytes; the one way in; who writes it and who reads it. The verifier trusts nobody, so it imports no writer.
 	{"pkg/audit/canonical pkg/audit/merkle", "", ""},
@@ -79,11 +84,15 @@ var mayImport = []struct{ who, project, outside string }{
 	{"pkg/agent", words + " " + technologies + " " + notes + " pkg/evaluator", pgx},
 	{"pkg/thread", words + " " + technologies + " " + notes + " pkg/agent", pgx},
 	{"pkg/tool", words + " " + technologies + " " + notes + " pkg/jsonschema pkg/agent pkg/thread", pgx + " golang.org/x/net/html/..."},
-	{"pkg/toolserver", words + " " + technologies + " " + notes + " pkg/jsonschema pkg/oauth pkg/mcp pkg/tool", pgx},
+	{"pkg/toolserver", words + " " + technologies + " " + notes + " pkg/jsonschema pkg/oauth pkg/secret/kept pkg/mcp pkg/tool", pgx},
 	{"pkg/guardrail/store", words + " " + technologies + " " + notes + " pkg/agent", pgx},
 	{"pkg/budget", words + " " + technologies + " " + notes, pgx},
 	{"pkg/turn", words + " " + technologies + " " + notes + " pkg/agent pkg/thread pkg/budget pkg/guardrail/store pkg/tool pkg/toolserver pkg/evaluator", pgx + " " + group},
-	{"pkg/webhook", words + " " + technologies + " " + notes + " pkg/agent pkg/thread pkg/budget pkg/turn pkg/routine", pgx},
+	{"pkg/webhook", words + " " + technologies + " " + notes + " pkg/secret/kept pkg/agent pkg/thread pkg/budget pkg/turn pkg/routine", pgx},
+	{"pkg/integration", words + " " + technologies + " " + notes + " pkg/secret/kept pkg/agent pkg/thread pkg/budget pkg/turn pkg/webhook", pgx},
+	{"pkg/connection", words + " " + technologies + " " + notes + " pkg/oauth pkg/secret/kept pkg/integration", pgx},
+	{"pkg/device", words + " " + technologies + " " + notes, pgx},
+	{"pkg/task", words + " " + technologies + " " + notes + " pkg/agent pkg/thread pkg/turn pkg/webhook pkg/integration pkg/connection pkg/device", pgx},
 	{"pkg/callback", words + " " + technologies + " " + notes + " pkg/turn", pgx}, // what the workflow engine is told of turns, and of whatever else a task waits for
 	{"pkg/schedule", words + " " + technologies + " " + times + " " + notes + " pkg/evaluator pkg/evaluator/grade pkg/evaluation pkg/agent pkg/thread pkg/budget pkg/turn", pgx},
 	{"pkg/routine", words + " " + technologies + " " + notes + " pkg/workflow/asl pkg/turn pkg/callback", pgx + " " + group},
@@ -99,7 +108,7 @@ var mayImport = []struct{ who, project, outside string }{
 	{"pkg/cloud", words + " " + technologies + " pkg/handler", aws + " github.com/caarlos0/env/v11/..."},
 	{"pkg/cloud/*", words + " " + technologies + " " + times + " pkg/cloud pkg/handler", aws + " " + retry},
 	{"pkg/handler/openapitest", "schema", "github.com/pb33f/..."},
-	{"pkg/handler/handlertest", words + " " + technologies + " pkg/audit pkg/audit/outbox pkg/gateway pkg/handler pkg/handler/openapitest pkg/postgres/pgtest",
+	{"pkg/handler/handlertest", words + " " + technologies + " pkg/audit pkg/audit/outbox pkg/gateway pkg/handler pkg/handler/openapitest pkg/local/outbox pkg/postgres/pgtest",
 		lambda + " github.com/stretchr/testify/..."},
 	{"pkg/runtime", words + " " + technologies + " pkg/handler pkg/turn", ""},
 	{"pkg/launch", "pkg/cloud pkg/handler pkg/manifest pkg/metric pkg/trace schema", lambda + " github.com/aws/aws-xray-sdk-go/v2/..."},

@@ -69,12 +69,15 @@ var adapters = []struct{ adapter, needs, service string }{
 	{"awslambda.Invoke", `^invoke:`, "lambda"},
 	{"awslambda.Call", `^fields$`, "lambda"},
 	{"ses.Mail", `^mail$`, "sesv2"},
+	{"sns.Push", `^push:`, "sns"},
 	{"kms.Sign", `^sign(:public)?$`, "kms"},
 	{"s3.Objects", `^object:`, "s3"},
 	{"cognito.Identity", `^identity$`, "cognitoidentityprovider"},
 	{"agentcore.Runtimes", `^runtime$`, "bedrockagentcore"},
 	{"codeinterpreter.Sandbox", `^sandbox$`, "bedrockagentcore"},
 	{"ssm.ToolSecrets", `^secret:tools$`, "ssm"},
+	{"ssm.IntegrationSecrets", `^secret:(integrations|webhooks)(:|$)`, "ssm"},
+	{"ssm.ConnectionSecrets", `^secret:connections$`, "ssm"},
 	{"scheduler.Schedules", `^clock$`, "scheduler"},
 	{"stepfunctions.Workflow", `^workflow:`, "sfn"},
 	{"secretsmanager.Secrets", `^(page-key|audit|api-secret)$`, "secretsmanager"},
@@ -153,6 +156,10 @@ var uses = map[string][]string{
 	"Runtimes":      {"runtime"},
 	"Sandbox":       {"sandbox"},
 	"ToolSecrets":   {"secret:tools"},
+	"Push":          {"push:send"},
+	"PushDevices":   {"push:devices"},
+	"MailReader":    {"object:mail:read"},
+	"MailDomain":    {"mail-in"},
 	"Clock":         {"clock"},
 	"Machines":      {"workflow:machines"},
 	"FunctionName":  {"workflow:machines"},
@@ -167,7 +174,12 @@ var uses = map[string][]string{
 	"Anchoring":     {"anchoring"},
 	"Signal":        nil,
 
-	"KnowledgePassword": {"db:owner"},
+	"KnowledgePassword":        {"db:owner"},
+	"IntegrationSecrets":       {"secret:integrations"},
+	"IntegrationSecretsReader": {"secret:integrations:read"},
+	"WebhookSecrets":           {"secret:webhooks"},
+	"WebhookSecretsKeeper":     {"secret:webhooks:keep"},
+	"ConnectionSecrets":        {"secret:connections"},
 }
 
 func TestTheVocabularyOfNeedsIsTheMethodsOfEnv(t *testing.T) {
@@ -266,9 +278,10 @@ var triggers = map[string]struct {
 	waits    manifest.Seconds
 }{
 	"graphql":  {`^[A-Z]\w*\.[a-z]\w*$`, []string{"Resolver", "Batch"}, []manifest.Auth{manifest.AuthUser, manifest.AuthOperator}, 30},
-	"http":     {`^(GET|POST|PUT|PATCH|DELETE) (/[\w.-]+|/\{\w+\})+$`, []string{"HTTP", "REST"}, []manifest.Auth{manifest.AuthUser, manifest.AuthOperator, manifest.AuthSecret, manifest.AuthWebhook}, 30},
+	"http":     {`^(GET|POST|PUT|PATCH|DELETE) (/[\w.-]+|/\{\w+\})+$`, []string{"HTTP", "REST"}, []manifest.Auth{manifest.AuthUser, manifest.AuthOperator, manifest.AuthSecret, manifest.AuthWebhook, manifest.AuthSignature}, 30},
 	"schedule": {`^rate\(\d+ (minute|minutes|hour|hours|day|days)\)$|^cron\(.+\)$`, []string{"Schedule", "Task"}, []manifest.Auth{manifest.AuthInternal}, 900},
 	"invoke":   {`^$`, []string{"Task", "Schedule"}, []manifest.Auth{manifest.AuthInternal}, 900},
+	"mail":     {`^$`, []string{"Task"}, []manifest.Auth{manifest.AuthInternal}, 900},
 	"event":    {`^states$`, []string{"Task"}, []manifest.Auth{manifest.AuthInternal}, 900},
 	"call":     {`^$`, []string{"Call"}, []manifest.Auth{manifest.AuthInternal}, 60},
 	"state":    {`^[a-z]+(-[a-z]+)*$`, []string{"State"}, []manifest.Auth{manifest.AuthInternal}, 900}, // see workflow_test.go

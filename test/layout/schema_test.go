@@ -58,6 +58,10 @@ var answers = map[string][]string{
 	"EvaluationComparison":       {"pkg/evaluation.Comparison"},
 	"EvaluatorRateDelta":         {"pkg/evaluation.RateDelta"},
 	"EvaluationChange":           {"pkg/evaluation.Change"},
+	"Integration":                {"pkg/integration.Integration"},
+	"IntegrationConnection":      {"pkg/page.Page"},
+	"Delivery":                   {"pkg/integration.Delivery"},
+	"DeliveryConnection":         {"pkg/page.Page"},
 	"Schedule":                   {"pkg/schedule.Schedule"},
 	"ScheduleConnection":         {"pkg/page.Page"},
 	"ScheduleLoop":               {"pkg/schedule.Loop"},
@@ -104,6 +108,11 @@ var answers = map[string][]string{
 	"ToolServerAuth":             {"pkg/toolserver.Auth"},
 	"ToolServerTool":             {"pkg/toolserver.Tool"},
 	"ToolServerConnection":       {"pkg/page.Page"},
+	"Device":                     {"pkg/device.Device"},
+	"DeviceConnection":           {"pkg/page.Page"},
+	"Connection":                 {"pkg/connection.Connection"},
+	"ConnectionConnection":       {"pkg/page.Page"},
+	"ConnectionStart":            {"pkg/connection.Begun"},
 	"GovernanceFile":             {"pkg/space.GovernanceFile"},
 }
 

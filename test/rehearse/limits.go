@@ -20,7 +20,7 @@ var unseen = []struct{ what, why string }{
 	{"the agent runtime, its memory and the knowledge base", "they are names: no container is started, no document is taken in"},
 	{"the console", "CloudFront serves nothing"},
 	{"names and certificates", "no name leads anywhere, and a certificate is proven when it is looked at for the second time"},
-	{"mail and alarms", "nothing is sent, and no alarm ever goes off"},
+	{"mail, devices and alarms", "nothing is sent or received, and no alarm ever goes off"},
 	{"waiting", "a database, a distribution and a certificate take minutes on AWS"},
 }
 

@@ -62,11 +62,12 @@ func variablesOf(dist string) map[string]map[string]any {
 	return map[string]map[string]any{
 		"state": {"deletion_protection": false, "deny_insecure_transport": false},
 		"foundation": {"deletion_protection": false, "domain_name": "agents.example.com", "dns_delegated": true,
-			"email_domain": "agents.example.com", "invitations_from": "agents@agents.example.com"},
+			"email_domain": "agents.example.com", "invitations_from": "agents@agents.example.com", "mail_domain": "in.agents.example.com"},
 		"data": {"db_password": "rehearsal-Password-0123456789", "deletion_protection": false, "final_snapshot": nil, "secret_recovery_days": 0, "force_destroy_buckets": true,
 			"deny_insecure_transport": false, "audit_cold_small": false, "verifier_principals": []string{"arn:aws:iam::" + standin.Account + ":root"}},
 		"app": {"dist": dist, "runtime_image_tag": "1.0.0", "operator_emails": []string{"ops@example.com"}, "alarm_emails": []string{"oncall@example.com"}, "mail_from": "agents@agents.example.com",
-			"first_tenant": map[string]string{"slug": "acme", "name": "Acme", "owner_email": "ann@acme.example"}},
+			"push_applications": map[string]string{"fcm": "arn:aws:sns:" + region + ":" + standin.Account + ":app/GCM/agents"},
+			"first_tenant":      map[string]string{"slug": "acme", "name": "Acme", "owner_email": "ann@acme.example"}},
 	}
 }
 

@@ -30,7 +30,7 @@ type amendment struct {
 }
 
 // Services are all of them.
-var Services = []Service{apigateway, appsync, budgets, cloudformation, cloudfront, kms, knowledge, lambda, rds, states}
+var Services = []Service{apigateway, appsync, budgets, cloudformation, cloudfront, kms, knowledge, lambda, rds, ses, states}
 
 // store is what was made: objects as JSON has them, by a key that begins with their kind.
 type store map[string]object

@@ -66,6 +66,13 @@ func TestWhatIsMadeCanBeReadChangedAndDeleted(t *testing.T) {
 	status, _ = call(t, a, "appsync", "GET", at+"/turn", "", "")
 	require.Equal(t, 404, status)
 
+	// SES: a set of rules with one, which goes, and then the set.
+	for _, action := range []string{"CreateReceiptRuleSet&RuleSetName=mail", "CreateReceiptRule&RuleSetName=mail&Rule.Name=mail&Rule.Enabled=true", "SetActiveReceiptRuleSet&RuleSetName=mail",
+		"DescribeReceiptRule&RuleSetName=mail&RuleName=mail", "DeleteReceiptRule&RuleSetName=mail&RuleName=mail", "SetActiveReceiptRuleSet", "DeleteReceiptRuleSet&RuleSetName=mail"} {
+		status, text = call(t, a, "ses", "POST", "/", "", "Action="+action)
+		require.Equal(t, 200, status, "%s: %s", action, text)
+	}
+
 	_, text = call(t, a, "lambda", "POST", "/2015-03-31/functions/f/invocations", "", `{}`)
 	require.JSONEq(t, `{"answered": true}`, text)
 	require.Empty(t, a.Unanswered())

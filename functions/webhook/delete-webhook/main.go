@@ -3,7 +3,8 @@ package main
 import (
 	"github.com/agentplatform/agentplatform/functions/webhook"
 	"github.com/agentplatform/agentplatform/pkg/cloud"
+	"github.com/agentplatform/agentplatform/pkg/cloud/ssm"
 	"github.com/agentplatform/agentplatform/pkg/launch"
 )
 
-func main() { launch.Lambda("delete-webhook", webhook.DeleteWebhook, cloud.DB) }
+func main() { launch.Lambda("delete-webhook", webhook.DeleteWebhook, cloud.DB, ssm.IntegrationSecrets) }

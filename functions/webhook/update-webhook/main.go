@@ -3,7 +3,8 @@ package main
 import (
 	"github.com/agentplatform/agentplatform/functions/webhook"
 	"github.com/agentplatform/agentplatform/pkg/cloud"
+	"github.com/agentplatform/agentplatform/pkg/cloud/ssm"
 	"github.com/agentplatform/agentplatform/pkg/launch"
 )
 
-func main() { launch.Lambda("update-webhook", webhook.UpdateWebhook, cloud.DB) }
+func main() { launch.Lambda("update-webhook", webhook.UpdateWebhook, cloud.DB, ssm.IntegrationSecrets) }

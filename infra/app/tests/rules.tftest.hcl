@@ -37,12 +37,14 @@ run "settings" {
     otlp_endpoint           = "collector:4318"
     alarm_emails            = ["somebody"]
     mail_from               = "Agents <agents@mail.acme.test>"
+    mail_rule_set           = "our rules"
+    push_applications       = { fcm = "arn:aws:sns:eu-central-1:123456789012:app/APNS/agents" }
     monthly_budget_usd      = 0
     cdn_price_class         = "PriceClass_50"
   }
   expect_failures = [
     var.name, var.tags, var.default_model_id, var.embedding_model_id, var.first_tenant, var.stage, var.region, var.account_id, var.operator_emails, var.model_ids, var.guardrail_ids, var.anchor_origin, var.anchor_interval_minutes, var.anchor_retention_days, var.anchor_witness,
-    var.runtime_image_tag, var.allowed_origins, var.api_rate_limit, var.api_burst_limit, var.log_retention_days, var.log_level, var.otlp_endpoint, var.alarm_emails, var.mail_from, var.monthly_budget_usd,
+    var.runtime_image_tag, var.allowed_origins, var.api_rate_limit, var.api_burst_limit, var.log_retention_days, var.log_level, var.otlp_endpoint, var.alarm_emails, var.mail_from, var.mail_rule_set, var.push_applications, var.monthly_budget_usd,
     var.cdn_price_class,
   ]
 }
@@ -95,6 +97,27 @@ run "mail_without_a_domain" {
   command = plan
   variables {
     foundation = merge(var.foundation, { email_identity_arn = "" })
+  }
+  expect_failures = [
+    terraform_data.ready,
+  ]
+}
+
+run "a_rule_set_without_mail" {
+  command = plan
+  variables {
+    foundation    = merge(var.foundation, { mail_domain = "" })
+    mail_rule_set = "default-rule-set"
+  }
+  expect_failures = [
+    terraform_data.ready,
+  ]
+}
+
+run "push_of_another_account" {
+  command = plan
+  variables {
+    push_applications = { fcm = "arn:aws:sns:eu-central-1:210987654321:app/GCM/agents" }
   }
   expect_failures = [
     terraform_data.ready,

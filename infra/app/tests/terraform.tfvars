@@ -10,6 +10,11 @@ guardrail_ids   = ["gr1a2b3c4d5e"]
 alarm_emails    = ["oncall@acme.test"]
 mail_from       = "agents@mail.acme.test"
 
+push_applications = {
+  apns = "arn:aws:sns:eu-central-1:123456789012:app/APNS/agents"
+  fcm  = "arn:aws:sns:eu-central-1:123456789012:app/GCM/agents"
+}
+
 foundation = {
   prefix                      = "agentplatform-dev"
   region                      = "eu-central-1"
@@ -17,9 +22,10 @@ foundation = {
   private_subnet_ids          = ["subnet-0a", "subnet-0b"]
   functions_security_group_id = "sg-0functions"
   runtime_security_group_id   = "sg-0runtime"
-  key_arns                    = { logs = "arn:aws:kms:eu-central-1:123456789012:key/logs", tools = "arn:aws:kms:eu-central-1:123456789012:key/tools" }
+  key_arns                    = { logs = "arn:aws:kms:eu-central-1:123456789012:key/logs", tools = "arn:aws:kms:eu-central-1:123456789012:key/tools", integrations = "arn:aws:kms:eu-central-1:123456789012:key/integrations", oauth = "arn:aws:kms:eu-central-1:123456789012:key/oauth" }
   anchor_signing_key_arn      = "arn:aws:kms:eu-central-1:123456789012:key/anchor"
   email_identity_arn          = "arn:aws:ses:eu-central-1:123456789012:identity/mail.acme.test"
+  mail_domain                 = "in.mail.acme.test"
   user_pool = {
     id          = "eu-central-1_a1B2c3D4e"
     arn         = "arn:aws:cognito-idp:eu-central-1:123456789012:userpool/eu-central-1_a1B2c3D4e"
@@ -60,6 +66,7 @@ data = {
     knowledge = { name = "agentplatform-dev-knowledge-123456789012", arn = "arn:aws:s3:::agentplatform-dev-knowledge-123456789012", key_arn = "arn:aws:kms:eu-central-1:123456789012:key/objects" }
     audit     = { name = "agentplatform-dev-audit-123456789012", arn = "arn:aws:s3:::agentplatform-dev-audit-123456789012", key_arn = "arn:aws:kms:eu-central-1:123456789012:key/audit" }
     exports   = { name = "agentplatform-dev-exports-123456789012", arn = "arn:aws:s3:::agentplatform-dev-exports-123456789012", key_arn = "arn:aws:kms:eu-central-1:123456789012:key/objects" }
+    mail      = { name = "agentplatform-dev-mail-123456789012", arn = "arn:aws:s3:::agentplatform-dev-mail-123456789012", key_arn = "arn:aws:kms:eu-central-1:123456789012:key/mail" }
     functions = { name = "agentplatform-dev-functions-123456789012", arn = "arn:aws:s3:::agentplatform-dev-functions-123456789012", key_arn = "arn:aws:kms:eu-central-1:123456789012:key/objects" }
     assets    = { name = "agentplatform-dev-assets-123456789012", arn = "arn:aws:s3:::agentplatform-dev-assets-123456789012", key_arn = "arn:aws:kms:eu-central-1:123456789012:key/assets" }
   }

@@ -101,6 +101,43 @@ run "without_mail" {
   }
 }
 
+# No domain whose mail is received, and nobody's devices.
+run "without_mail_and_devices" {
+  command = plan
+
+  variables {
+    foundation        = merge(var.foundation, { mail_domain = "" })
+    push_applications = {}
+  }
+
+  assert {
+    condition     = length(aws_ses_receipt_rule.mail) + length(aws_ses_receipt_rule_set.mail) + length(aws_ses_active_receipt_rule_set.mail) + length(aws_lambda_permission.mail) == 0
+    error_message = "SES does as before"
+  }
+  assert {
+    condition     = !strcontains(join("", [for policy in aws_iam_role_policy.function : policy.policy]), "sns:") && alltrue([for name, f in module.function : f.settings["PUSH_APPLICATIONS"] == "" if length(setintersection(local.needs[name], ["push:send", "push:devices"])) > 0])
+    error_message = "nobody may push, and who would knows it"
+  }
+}
+
+# A rule set that somebody else keeps.
+run "with_a_rule_set" {
+  command = plan
+
+  variables {
+    mail_rule_set = "default-rule-set"
+  }
+
+  assert {
+    condition     = aws_ses_receipt_rule.mail[0].rule_set_name == "default-rule-set" && length(aws_ses_receipt_rule_set.mail) + length(aws_ses_active_receipt_rule_set.mail) == 0
+    error_message = "a rule more, and the account's active set stays"
+  }
+  assert {
+    condition     = alltrue([for permission in aws_lambda_permission.mail : permission.source_arn == "arn:aws:ses:eu-central-1:123456789012:receipt-rule-set/default-rule-set:receipt-rule/agentplatform-dev"])
+    error_message = "that rule, and no other, calls"
+  }
+}
+
 # Where Bedrock cannot reach the database, or nobody wants it to.
 run "with_rds" {
   command = plan

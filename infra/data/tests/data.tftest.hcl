@@ -17,7 +17,7 @@ variables {
     database_subnet_ids        = ["subnet-a", "subnet-b"]
     database_security_group_id = "sg-database"
     anchor_signing_key_arn     = "arn:aws:kms:eu-central-1:123456789012:key/anchor"
-    key_arns = { for category in ["database", "platform", "emission", "oauth", "tools", "objects", "audit", "assets", "logs"] :
+    key_arns = { for category in ["database", "platform", "emission", "oauth", "tools", "integrations", "mail", "objects", "audit", "assets", "logs"] :
       category => "arn:aws:kms:eu-central-1:123456789012:key/${category}"
     }
   }
@@ -37,7 +37,7 @@ run "aurora" {
     error_message = "The ledger's rds-db:connect names something else."
   }
   assert {
-    condition     = toset(keys(output.buckets)) == toset(["skills", "knowledge", "exports", "assets", "functions", "audit"]) && output.buckets["audit"].name == "agentplatform-dev-audit-123456789012"
+    condition     = toset(keys(output.buckets)) == toset(["skills", "knowledge", "exports", "mail", "assets", "functions", "audit"]) && output.buckets["audit"].name == "agentplatform-dev-audit-123456789012"
     error_message = "There is a bucket for each purpose, <name>-<stage>-<purpose>-<account>."
   }
   assert {

@@ -16,7 +16,7 @@ variables {
     database_subnet_ids        = ["subnet-a", "subnet-b"]
     database_security_group_id = "sg-database"
     anchor_signing_key_arn     = "arn:aws:kms:eu-central-1:123456789012:key/anchor"
-    key_arns                   = { for category in ["database", "platform", "emission", "oauth", "tools", "objects", "audit", "assets", "logs"] : category => "arn:aws:kms:eu-central-1:123456789012:key/${category}" }
+    key_arns                   = { for category in ["database", "platform", "emission", "oauth", "tools", "integrations", "mail", "objects", "audit", "assets", "logs"] : category => "arn:aws:kms:eu-central-1:123456789012:key/${category}" }
   }
 }
 
@@ -45,6 +45,7 @@ run "refused_1" {
     audit_cold_days              = 0
     audit_default_retention_days = -1
     exports_days                 = 0
+    mail_days                    = 14
     old_version_days             = 6
     verifier_principals          = ["auditor"]
     secret_recovery_days         = 5
@@ -55,12 +56,12 @@ run "refused_1" {
       database_subnet_ids        = ["subnet-a"]
       database_security_group_id = "sg-database"
       anchor_signing_key_arn     = "arn:aws:kms:eu-central-1:123456789012:key/anchor"
-      key_arns                   = { for category in ["database", "platform", "emission", "oauth", "tools", "objects", "audit", "assets", "logs"] : category => "arn:aws:kms:eu-central-1:123456789012:key/${category}" }
+      key_arns                   = { for category in ["database", "platform", "emission", "oauth", "tools", "integrations", "mail", "objects", "audit", "assets", "logs"] : category => "arn:aws:kms:eu-central-1:123456789012:key/${category}" }
     }
   }
 
   expect_failures = [
-    var.name, var.stage, var.region, var.account_id, var.tags, var.database_engine, var.database_version, var.db_password, var.database_name, var.aurora_min_capacity, var.aurora_max_capacity, var.aurora_instances, var.rds_instance_class, var.rds_storage_gb, var.rds_max_storage_gb, var.backup_days, var.final_snapshot, var.log_days, var.audit_cold_days, var.audit_default_retention_days, var.exports_days, var.old_version_days, var.verifier_principals, var.secret_recovery_days, var.foundation,
+    var.name, var.stage, var.region, var.account_id, var.tags, var.database_engine, var.database_version, var.db_password, var.database_name, var.aurora_min_capacity, var.aurora_max_capacity, var.aurora_instances, var.rds_instance_class, var.rds_storage_gb, var.rds_max_storage_gb, var.backup_days, var.final_snapshot, var.log_days, var.audit_cold_days, var.audit_default_retention_days, var.exports_days, var.mail_days, var.old_version_days, var.verifier_principals, var.secret_recovery_days, var.foundation,
   ]
 }
 
@@ -88,6 +89,7 @@ run "refused_2" {
     log_days                     = 0
     audit_default_retention_days = 36501
     exports_days                 = 366
+    mail_days                    = 366
     verifier_principals          = ["*"]
     secret_recovery_days         = 31
     foundation = {
@@ -102,7 +104,7 @@ run "refused_2" {
   }
 
   expect_failures = [
-    var.name, var.stage, var.region, var.account_id, var.tags, var.database_engine, var.database_version, var.db_password, var.database_name, var.aurora_min_capacity, var.aurora_max_capacity, var.aurora_instances, var.rds_instance_class, var.rds_storage_gb, var.rds_max_storage_gb, var.backup_days, var.final_snapshot, var.log_days, var.audit_default_retention_days, var.exports_days, var.verifier_principals, var.secret_recovery_days, var.foundation,
+    var.name, var.stage, var.region, var.account_id, var.tags, var.database_engine, var.database_version, var.db_password, var.database_name, var.aurora_min_capacity, var.aurora_max_capacity, var.aurora_instances, var.rds_instance_class, var.rds_storage_gb, var.rds_max_storage_gb, var.backup_days, var.final_snapshot, var.log_days, var.audit_default_retention_days, var.exports_days, var.mail_days, var.verifier_principals, var.secret_recovery_days, var.foundation,
   ]
 }
 

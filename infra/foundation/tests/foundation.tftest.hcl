@@ -29,7 +29,7 @@ run "defaults" {
     error_message = "Names are <name>-<stage>-…."
   }
   assert {
-    condition     = output.domain_name == "" && output.certificate_arn == "" && output.email_identity_arn == "" && length(output.name_servers) == 0 && length(output.email_records) == 0
+    condition     = output.domain_name == "" && output.foundation.mail_domain == "" && output.certificate_arn == "" && output.email_identity_arn == "" && length(output.name_servers) == 0 && length(output.email_records) == 0
     error_message = "Without a domain there are no names and no mail, and outputs say so by being empty."
   }
   assert {
@@ -58,6 +58,7 @@ run "everything" {
     domain_name         = "agents.example.com"
     dns_delegated       = true
     email_domain        = "mail.agents.example.com"
+    mail_domain         = "in.mail.agents.example.com"
     invitations_from    = "hello@mail.agents.example.com"
     deletion_protection = false
     tags                = { Team = "platform" }
@@ -68,8 +69,12 @@ run "everything" {
     error_message = "Each zone has its way out, and each caller each port."
   }
   assert {
-    condition     = length(aws_route53_record.mail) == 7 && length(output.name_servers) == 2
-    error_message = "Mail has seven records, in the zone that is made."
+    condition     = length(aws_route53_record.mail) == 8 && length(output.name_servers) == 2
+    error_message = "Mail has eight records, in the zone that is made."
+  }
+  assert {
+    condition     = contains(output.email_records, { name = "in.mail.agents.example.com", type = "MX", value = "10 inbound-smtp.eu-central-1.amazonaws.com" }) && output.foundation.mail_domain == "in.mail.agents.example.com"
+    error_message = "Mail does not come to SES, or the app tier does not know whose."
   }
   assert {
     condition     = output.certificate_arn != "" && output.cdn_certificate_arn != "" && output.dns_zone_id == "ZMOCK"

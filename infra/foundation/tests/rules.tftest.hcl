@@ -41,10 +41,11 @@ run "refused_1" {
     dns_zone_id         = "zone"
     email_domain        = "x@example.com"
     invitations_from    = "Agents <a@example.com>"
+    mail_domain         = "@in.example.com"
   }
 
   expect_failures = [
-    var.name, var.stage, var.region, var.account_id, var.tags, var.vpc_cidr, var.availability_zones, var.nat_gateways, var.egress_ports, var.interface_endpoints, var.flow_log_days, var.mfa, var.password_min_length, var.user_pool_tier, var.threat_protection, var.sign_in_domain, var.callback_urls, var.logout_urls, var.domain_name, var.dns_zone_id, var.email_domain, var.invitations_from,
+    var.name, var.stage, var.region, var.account_id, var.tags, var.vpc_cidr, var.availability_zones, var.nat_gateways, var.egress_ports, var.interface_endpoints, var.flow_log_days, var.mfa, var.password_min_length, var.user_pool_tier, var.threat_protection, var.sign_in_domain, var.callback_urls, var.logout_urls, var.domain_name, var.dns_zone_id, var.email_domain, var.invitations_from, var.mail_domain,
   ]
 }
 
@@ -151,4 +152,36 @@ run "invitations_from_elsewhere" {
   }
 
   expect_failures = [aws_vpc.this]
+}
+
+run "receiving_without_sending" {
+  command = plan
+
+  variables {
+    mail_domain = "in.example.com"
+  }
+
+  expect_failures = [terraform_data.mail]
+}
+
+run "receiving_a_domains_own_mail" {
+  command = plan
+
+  variables {
+    email_domain = "example.com"
+    mail_domain  = "example.com"
+  }
+
+  expect_failures = [terraform_data.mail]
+}
+
+run "receiving_bounces" {
+  command = plan
+
+  variables {
+    email_domain = "example.com"
+    mail_domain  = "bounce.example.com"
+  }
+
+  expect_failures = [terraform_data.mail]
 }

@@ -22,6 +22,7 @@ var mutations = map[publish.Topic]string{
         tokenCount
         model
         turnId
+        metadata
         createdAt
       }
     }

@@ -5,6 +5,7 @@ package awslambda
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 
 	"github.com/agentplatform/agentplatform/pkg/cloud"
+	"github.com/agentplatform/agentplatform/pkg/fault"
 	"github.com/agentplatform/agentplatform/pkg/handler"
 	"github.com/agentplatform/agentplatform/pkg/invoke"
 )
@@ -54,9 +56,13 @@ func (f Functions) Invoke(ctx context.Context, function string, payload any) err
 }
 
 // Call runs the function (InvocationType RequestResponse). A function that fails is a *FunctionError. Only a call that Lambda has not begun is repeated:
-// the function may change something.
+// the function may change something. One that it never begins, being too busy, is a fault.RateLimitExceeded, as if the function had refused it.
 func (f Functions) Call(ctx context.Context, function string, payload []byte) ([]byte, error) {
 	out, err := f.Client.Invoke(ctx, &lambda.InvokeInput{FunctionName: aws.String(f.Prefix + function), Payload: payload}, notBegun)
+	var throttled *types.TooManyRequestsException
+	if errors.As(err, &throttled) {
+		return nil, fmt.Errorf("call %s: %w: %w", function, fault.New(fault.RateLimitExceeded, "the platform is busy; try again later"), err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", function, err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentplatform/agentplatform/pkg/cloud/awslambda"
+	"github.com/agentplatform/agentplatform/pkg/fault"
 )
 
 // What functions do to one another, Lambda's API in between, is TestContractInvoke in pkg/local. Here is what that API's own answers come to.
@@ -86,6 +87,7 @@ func TestACallIsNotRepeatedOnceItMayHaveBegun(t *testing.T) {
 		_, err = functions.Call(t.Context(), "send-message", []byte("{}"))
 		require.ErrorContains(t, err, "call send-message: ")
 		require.ErrorContains(t, err, name)
+		require.Equal(t, fault.InternalError, fault.From(err).Type, name)
 		require.EqualValues(t, 1, asked.Load(), name)
 	}
 
@@ -93,6 +95,7 @@ func TestACallIsNotRepeatedOnceItMayHaveBegun(t *testing.T) {
 	_, err = functions.Call(t.Context(), "send-message", []byte("{}"))
 	var throttled *types.TooManyRequestsException
 	require.ErrorAs(t, err, &throttled)
+	require.Equal(t, fault.RateLimitExceeded, fault.From(err).Type, "nothing was begun")
 	require.Greater(t, asked.Load(), int64(1))
 }
 

@@ -18,4 +18,5 @@ func Objects(a *cloud.Account, p *handler.Ports) {
 	})
 	p.Audit = func() *object.Bucket { return store().In(cloud.Required("ANCHOR_BUCKET", a.AnchorBucket)) }
 	p.Exports = func() *object.Bucket { return store().In(cloud.Required("EXPORTS_BUCKET", a.ExportsBucket)) }
+	p.Received = func() *object.Bucket { return store().In(cloud.Required("MAIL_BUCKET", a.MailBucket)) }
 }

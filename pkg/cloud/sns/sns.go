@@ -1,4 +1,4 @@
-// Package sns is the mobile push of Amazon SNS behind package push.
+// Package sns is the mobile push of Amazon SNS behind package push; Push puts it behind the needs push:send and push:devices.
 package sns
 
 import (
@@ -20,7 +20,7 @@ import (
 // Carrier is the push.Carrier of Amazon SNS. An endpoint is an ARN below one of its applications; every other one is gone, so that no caller's string
 // reaches a topic, a phone or another application.
 type Carrier struct {
-	Client *sns.Client // who sends; its role needs sns:CreatePlatformEndpoint on the applications, sns:SetEndpointAttributes, sns:DeleteEndpoint and sns:Publish on their endpoints. Required
+	Client *sns.Client // whose role needs, to send, sns:Publish on the applications' endpoints; for devices, sns:SetEndpointAttributes and sns:DeleteEndpoint on them, and sns:CreatePlatformEndpoint on the applications. Required
 	// Applications are the ARNs of the platform applications, which hold the credentials of Apple and Google. A platform without one is not served.
 	Applications map[push.Platform]string
 }

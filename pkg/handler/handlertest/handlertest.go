@@ -18,6 +18,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/handler"
 	"github.com/agentplatform/agentplatform/pkg/identity"
 	"github.com/agentplatform/agentplatform/pkg/invoke"
+	"github.com/agentplatform/agentplatform/pkg/local/outbox"
 	"github.com/agentplatform/agentplatform/pkg/mail"
 	"github.com/agentplatform/agentplatform/pkg/manifest"
 	"github.com/agentplatform/agentplatform/pkg/object"
@@ -25,6 +26,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/postgres"
 	"github.com/agentplatform/agentplatform/pkg/postgres/pgtest"
 	"github.com/agentplatform/agentplatform/pkg/publish"
+	"github.com/agentplatform/agentplatform/pkg/push"
 	"github.com/agentplatform/agentplatform/pkg/secret"
 	"github.com/agentplatform/agentplatform/pkg/sign"
 	"github.com/agentplatform/agentplatform/pkg/tenant"
@@ -42,10 +44,12 @@ type Platform struct {
 	published []publish.Event
 	invoked   []string // functions, in order
 	directory Directory
+	outbox    func() *outbox.Outbox
 }
 
-// Model is the default model, APISecret the runtimes' bearer token, EmissionKey the emission key, Origin the anchor log's name.
+// Model is the default model, APISecret the runtimes' bearer token, EmissionKey the emission key, Origin the anchor log's name, MailDomain where mail comes in.
 const (
+	MailDomain  = "in.agents.test"
 	Model       = "test.model-v1"
 	APISecret   = "an API secret for tests, 32 characters"
 	EmissionKey = "an emission key for tests, 32 characters"
@@ -57,7 +61,11 @@ func New(t testing.TB, operators ...string) *Platform {
 	t.Helper()
 	rows, err := manifest.Parse(schema.Routes)
 	require.NoError(t, err)
-	p := &Platform{DB: pgtest.New(t), rows: rows}
+	p := &Platform{DB: pgtest.New(t), rows: rows, outbox: sync.OnceValue(func() *outbox.Outbox {
+		o, err := outbox.Open(outbox.Config{Dir: t.TempDir()})
+		require.NoError(t, err)
+		return o
+	})}
 	p.ports = &handler.Ports{
 		DB:          func() *postgres.DB { return p.DB.App },
 		Reader:      sync.OnceValue(func() *postgres.DB { return p.DB.Open(t, p.DB.ReaderURL) }),
@@ -76,22 +84,23 @@ func New(t testing.TB, operators ...string) *Platform {
 		Anchoring: func() handler.Anchoring {
 			return handler.Anchoring{Interval: 15 * time.Minute, Retention: 400 * 24 * time.Hour, Origin: Origin}
 		},
-		ToolSecrets: sync.OnceValue(func() secret.Store {
-			store, err := secret.Dir(t.TempDir(), "a key for tests, 32 characters..")
-			require.NoError(t, err)
-			return store
-		}),
-		Egress:       func() egress.Config { return egress.Config{Loopback: true} },
-		Audit:        func() *object.Bucket { panic("no bucket: see WithStore") },
-		Exports:      func() *object.Bucket { panic("no bucket: see WithStore") },
-		Call:         func() invoke.Caller { panic("no functions: see WithFunctions") },
-		Mail:         func() *mail.Mailer { panic("no mail: see WithMail") },
-		Clock:        func() clock.Clock { panic("no clock: see WithClock") },
-		Workflow:     func() workflow.Engine { panic("no workflow engine: see WithWorkflow") },
-		Identity:     func() identity.Directory { return &p.directory },
-		APISecret:    func() string { return APISecret },
-		FunctionName: func(name string) string { return name },
-		DefaultModel: func() string { return Model },
+		ToolSecrets:        sync.OnceValue(func() secret.Store { return dir(t) }),
+		IntegrationSecrets: sync.OnceValue(func() secret.Store { return dir(t) }),
+		ConnectionSecrets:  sync.OnceValue(func() secret.Store { return dir(t) }),
+		Push:               func() *push.Pusher { return push.New(p.Outbox()) },
+		MailDomain:         func() string { return MailDomain },
+		Received:           func() *object.Bucket { panic("no bucket: see WithReceived") },
+		Egress:             func() egress.Config { return egress.Config{Loopback: true} },
+		Audit:              func() *object.Bucket { panic("no bucket: see WithStore") },
+		Exports:            func() *object.Bucket { panic("no bucket: see WithStore") },
+		Call:               func() invoke.Caller { panic("no functions: see WithFunctions") },
+		Mail:               func() *mail.Mailer { panic("no mail: see WithMail") },
+		Clock:              func() clock.Clock { panic("no clock: see WithClock") },
+		Workflow:           func() workflow.Engine { panic("no workflow engine: see WithWorkflow") },
+		Identity:           func() identity.Directory { return &p.directory },
+		APISecret:          func() string { return APISecret },
+		FunctionName:       func(name string) string { return name },
+		DefaultModel:       func() string { return Model },
 	}
 	return p
 }
@@ -100,6 +109,28 @@ func New(t testing.TB, operators ...string) *Platform {
 func (p *Platform) WithStore(audit, exports *object.Bucket) *Platform {
 	p.ports.Audit = func() *object.Bucket { return audit }
 	p.ports.Exports = func() *object.Bucket { return exports }
+	return p
+}
+
+// dir is a store of secrets of its own.
+func dir(t testing.TB) secret.Store {
+	store, err := secret.Dir(t.TempDir(), "a key for tests, 32 characters..")
+	require.NoError(t, err)
+	return store
+}
+
+// IntegrationSecrets is the store that functions have for integrations' secrets, ConnectionSecrets the one for connections'.
+func (p *Platform) IntegrationSecrets() secret.Store { return p.ports.IntegrationSecrets() }
+
+// ConnectionSecrets see IntegrationSecrets.
+func (p *Platform) ConnectionSecrets() secret.Store { return p.ports.ConnectionSecrets() }
+
+// Outbox carries the push notifications, and keeps them.
+func (p *Platform) Outbox() *outbox.Outbox { return p.outbox() }
+
+// WithReceived gives the functions that bucket of received mails.
+func (p *Platform) WithReceived(mails *object.Bucket) *Platform {
+	p.ports.Received = func() *object.Bucket { return mails }
 	return p
 }
 

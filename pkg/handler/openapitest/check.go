@@ -68,8 +68,15 @@ func copied(request *http.Request, body []byte) *http.Request {
 	return c
 }
 
-// authenticated asks for credentials of the form that the scheme says. The gateway takes a user's token without `Bearer ` too.
+// authenticated asks for credentials of the form that the scheme says. The gateway takes a user's token without `Bearer ` too. What signs a delivery is in a
+// header that each provider names by itself.
 func authenticated(_ context.Context, in *config.AuthenticationInput) error {
+	switch scheme := in.SecurityScheme; {
+	case scheme.Type == "apiKey" && scheme.In == "query" && !in.Request.URL.Query().Has(scheme.Name):
+		return fmt.Errorf("there is no %s in the query", scheme.Name)
+	case scheme.Type == "apiKey":
+		return nil
+	}
 	scheme, token, ok := strings.Cut(in.Request.Header.Get("Authorization"), " ")
 	switch {
 	case scheme == "":

@@ -73,7 +73,7 @@ func with(h http.Header, pairs []string) http.Header {
 
 func shown() object {
 	return object{"id": webhookID, "tenant_id": webhookID, "token": strings.Repeat("*", 28) + "x7Qe", "name": "n", "description": nil, "target_type": "agent", "agent_id": agentID,
-		"routine_id": nil, "prompt": nil, "config": object{"of": object{"the": "owner"}}, "enabled": true, "rate_limit": 10, "last_invoked_at": at, "invocation_count": 1,
+		"routine_id": nil, "prompt": nil, "config": object{"of": object{"the": "owner"}}, "enabled": true, "rate_limit": 10, "last_invoked_at": at, "invocation_count": 1, "has_signing_secret": false,
 		"created_at": at, "updated_at": at}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -75,6 +76,7 @@ func parse(text []byte) (*Contract, error) {
 			c.operations = append(c.operations, operation{o.OperationId, strings.ToUpper(method), path, item, statuses})
 		}
 	}
+	slices.SortStableFunc(c.operations, func(a, b operation) int { return strings.Count(a.path, "{") - strings.Count(b.path, "{") }) // a path in so many words comes first
 	c.validator = validator.NewValidatorFromV3Model(&model.Model, options...)
 	c.validator.SetDocument(document)
 	return c, nil

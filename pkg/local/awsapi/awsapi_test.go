@@ -71,7 +71,10 @@ func start(t *testing.T) *world {
 	require.NoError(t, err)
 	secrets, err := secret.Dir(t.TempDir(), strings.Repeat("k", 32))
 	require.NoError(t, err)
-	server := httptest.NewServer(awsapi.New(awsapi.Config{SecretsPrefix: "/local/tools", SecretsKeyID: "tools-key", Secrets: secrets, AccessKey: "platform", Secret: "its secret", KeyID: "local-key", Signer: w.signer, Publisher: &w.said,
+	others, err := secret.Dir(t.TempDir(), strings.Repeat("k", 32))
+	require.NoError(t, err)
+	server := httptest.NewServer(awsapi.New(awsapi.Config{Secrets: []awsapi.Secrets{{Prefix: "/local/tools", KeyID: "tools-key", Store: secrets}, {Prefix: "/local/connections", KeyID: "connections-key", Store: others}},
+		AccessKey: "platform", Secret: "its secret", KeyID: "local-key", Signer: w.signer, Publisher: &w.said,
 		Lambda: w.handler(`"done"`), Cognito: w.handler(`{}`)}))
 	t.Cleanup(server.Close)
 	w.url = server.URL

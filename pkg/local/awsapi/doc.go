@@ -4,7 +4,7 @@
 // Every request must be signed (Signature Version 4) with the one key that the functions are given; what is not is refused before it is read further. What
 // stands behind the operations is handed in: this package knows the wire, not the technology.
 //
-// Served: KMS (Sign, GetPublicKey), Parameter Store (GetParameter, PutParameter, DeleteParameter, of encrypted ones below a prefix), AppSync's publish mutations with IAM authorization, AgentCore's code interpreter (sessions, executeCode of JavaScript), SES (SendEmail of raw messages),
+// Served: KMS (Sign, GetPublicKey), Parameter Store (GetParameter, PutParameter, DeleteParameter, of encrypted ones below a prefix a category), AppSync's publish mutations with IAM authorization, AgentCore's code interpreter (sessions, executeCode of JavaScript), SES (SendEmail of raw messages), SNS's mobile push (endpoints and Publish to them),
 // Step Functions (state machines and executions below a prefix) and EventBridge Scheduler (the schedules of one group), and whatever Config hands in for Lambda's Invoke and Cognito's
 // operations for administrators. S3 and Bedrock have servers of their own.
 package awsapi

@@ -9,6 +9,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/clock"
 	"github.com/agentplatform/agentplatform/pkg/mail"
 	"github.com/agentplatform/agentplatform/pkg/publish"
+	"github.com/agentplatform/agentplatform/pkg/push"
 	"github.com/agentplatform/agentplatform/pkg/sandbox"
 	"github.com/agentplatform/agentplatform/pkg/secret"
 	"github.com/agentplatform/agentplatform/pkg/sign"
@@ -25,9 +26,7 @@ type Config struct {
 	Lambda    http.Handler      // POST /2015-03-31/functions/…
 	Cognito   http.Handler      // X-Amz-Target: AWSCognitoIdentityProviderService.…
 
-	SecretsPrefix string       // of the names of Parameter Store's parameters: /agentplatform-local/tools
-	SecretsKeyID  string       // of the key that they are kept under
-	Secrets       secret.Store // those parameters
+	Secrets []Secrets // Parameter Store's parameters, by category
 
 	InterpreterID string          // of the one code interpreter
 	Sandbox       sandbox.Sandbox // what it runs code in, with InterpreterLimits
@@ -41,12 +40,20 @@ type Config struct {
 
 	Mail     mail.Carrier // who carries SES's mails
 	MailFrom string       // their one sender
+	Push     push.Carrier // who carries SNS's push notifications
+}
+
+// Secrets are the parameters of one category.
+type Secrets struct {
+	Prefix string       // of their names: /agentplatform-local/tools
+	KeyID  string       // of the key that they are kept under
+	Store  secret.Store // those parameters
 }
 
 // New serves the operations.
 func New(c Config) http.Handler {
 	keys := &keys{c.KeyID, c.Signer}
-	kept := &parameters{c.SecretsPrefix, c.SecretsKeyID, c.Secrets}
+	kept, notes := parameters(c.Secrets), pushes{c.Push}
 	mux := http.NewServeMux()
 	mux.Handle("POST /2015-03-31/functions/", c.Lambda)
 	mux.Handle("POST /graphql", appSync{c.Publisher})
@@ -54,6 +61,10 @@ func New(c Config) http.Handler {
 	(&interpreter{id: c.InterpreterID, sandbox: c.Sandbox, sessions: map[string]time.Time{}}).routes(mux)
 	mux.Handle("POST /v2/email/outbound-emails", emails{c.Mail, c.MailFrom})
 	mux.HandleFunc("POST /{$}", func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") { // the query protocol: nobody else speaks it here
+			notes.ServeHTTP(w, r)
+			return
+		}
 		switch service, _, _ := strings.Cut(r.Header.Get("X-Amz-Target"), "."); service {
 		case "TrentService":
 			keys.ServeHTTP(w, r)

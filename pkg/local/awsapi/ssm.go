@@ -11,14 +11,10 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/secret"
 )
 
-// parameters is Parameter Store with the parameters below one prefix: encrypted ones, under one key.
-type parameters struct {
-	prefix string // without the / at its end
-	keyID  string
-	store  secret.Store
-}
+// parameters is Parameter Store with the parameters below some prefixes: encrypted ones, under the one key of their prefix.
+type parameters []Secrets
 
-func (p *parameters) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p parameters) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		Name, Value, Type, KeyID  string
 		WithDecryption, Overwrite bool
@@ -27,14 +23,14 @@ func (p *parameters) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "SerializationException", "the request is not the JSON object that the operation takes")
 		return
 	}
-	id, err := p.id(in.Name)
+	kept, id, err := p.find(in.Name)
 	if err != nil {
-		refuse(w, http.StatusBadRequest, "AccessDeniedException", "the platform has parameters below "+p.prefix+" only")
+		refuse(w, http.StatusBadRequest, "AccessDeniedException", "the platform has no parameters of this name")
 		return
 	}
 	switch r.Header.Get("X-Amz-Target") {
 	case "AmazonSSM.GetParameter":
-		value, err := p.store.Get(r.Context(), id)
+		value, err := kept.Store.Get(r.Context(), id)
 		if err != nil {
 			p.failed(w, err)
 			return
@@ -46,21 +42,21 @@ func (p *parameters) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		write(w, http.StatusOK, map[string]any{"Parameter": map[string]any{"Name": in.Name, "Type": "SecureString", "Value": value, "Version": 1,
 			"LastModifiedDate": float64(time.Now().Unix())}})
 	case "AmazonSSM.PutParameter":
-		if in.Type != "SecureString" || in.KeyID != p.keyID || !in.Overwrite || strings.Contains(in.Value, "{{") {
-			refuse(w, http.StatusBadRequest, "ValidationException", "the platform keeps parameters of type SecureString under the key "+p.keyID+", and replaces them")
+		if in.Type != "SecureString" || in.KeyID != kept.KeyID || !in.Overwrite || strings.Contains(in.Value, "{{") {
+			refuse(w, http.StatusBadRequest, "ValidationException", "the platform keeps parameters of type SecureString under the key "+kept.KeyID+", and replaces them")
 			return
 		}
-		if err := p.store.Put(r.Context(), id, in.Value); err != nil {
+		if err := kept.Store.Put(r.Context(), id, in.Value); err != nil {
 			p.failed(w, err)
 			return
 		}
 		write(w, http.StatusOK, map[string]any{"Version": 1, "Tier": "Standard"})
 	case "AmazonSSM.DeleteParameter":
-		if _, err := p.store.Get(r.Context(), id); errors.Is(err, secret.ErrMissing) {
+		if _, err := kept.Store.Get(r.Context(), id); errors.Is(err, secret.ErrMissing) {
 			p.failed(w, err)
 			return
 		}
-		if err := p.store.Delete(r.Context(), id); err != nil {
+		if err := kept.Store.Delete(r.Context(), id); err != nil {
 			p.failed(w, err)
 			return
 		}
@@ -70,17 +66,19 @@ func (p *parameters) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// id is the secret of a parameter's name: <prefix>/<tenant>/<word>/…
-func (p *parameters) id(name string) (secret.ID, error) {
-	rest, ok := strings.CutPrefix(name, p.prefix+"/")
-	words := strings.Split(rest, "/")
-	if !ok || len(words) < 2 {
-		return secret.ID{}, secret.ErrNoID
+// find is the category and the secret of a parameter's name: <prefix>/<tenant>/<word>/…
+func (p parameters) find(name string) (Secrets, secret.ID, error) {
+	for _, kept := range p {
+		rest, ok := strings.CutPrefix(name, kept.Prefix+"/")
+		if words := strings.Split(rest, "/"); ok && len(words) > 1 {
+			id, err := secret.Of(words[0], words[1:]...)
+			return kept, id, err
+		}
 	}
-	return secret.Of(words[0], words[1:]...)
+	return Secrets{}, secret.ID{}, secret.ErrNoID
 }
 
-func (p *parameters) failed(w http.ResponseWriter, err error) {
+func (p parameters) failed(w http.ResponseWriter, err error) {
 	switch {
 	case errors.Is(err, secret.ErrMissing):
 		refuse(w, http.StatusBadRequest, "ParameterNotFound", "")

@@ -33,6 +33,16 @@ func TestParameterStore(t *testing.T) {
 	_, err = store.Get(t.Context(), id)
 	require.ErrorIs(t, err, secret.ErrMissing)
 
+	other := ssm.Store{Client: client, KeyID: "connections-key", Prefix: "/local/connections"}
+	require.NoError(t, other.Put(t.Context(), id, "a connection's"))
+	_, err = store.Get(t.Context(), id)
+	require.ErrorIs(t, err, secret.ErrMissing, "each category has a store of its own")
+	got, err := other.Get(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, "a connection's", got)
+	other.KeyID = "tools-key"
+	require.ErrorContains(t, other.Put(t.Context(), id, "x"), "ValidationException", "and a key")
+
 	elsewhere := store
 	elsewhere.Prefix = "/local/others"
 	require.ErrorIs(t, elsewhere.Put(t.Context(), id, "x"), secret.ErrDenied)

@@ -68,7 +68,7 @@ func (n newStep) openThread(ctx context.Context, tx pgx.Tx, a agent.Agent, promp
 		return "", err
 	}
 	th := thread.Thread{Channel: thread.Auto, Title: title}
-	return turn.Open(ctx, tx, n.TenantID, a, &th, prompt, nil)
+	return turn.Open(ctx, tx, n.TenantID, a, &th, turn.Words{Body: prompt}, nil)
 }
 
 func (n newStep) inThread(ctx context.Context, tx pgx.Tx, a agent.Agent, threadID, prompt string) (turnID string, told []notify.Notice, err error) {

@@ -1,0 +1,2 @@
+// Package integration answers the operations on integrations, the deliveries that come to them, and what goes back.
+package integration

@@ -1,0 +1,111 @@
+package integration_test
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentplatform/agentplatform/pkg/channel"
+	"github.com/agentplatform/agentplatform/pkg/integration"
+)
+
+// channelDesk takes in what happens in the channels of a Slack workspace.
+type channelDesk struct{ *desk }
+
+func newChannelDesk(t testing.TB) channelDesk {
+	w := newWorld(t)
+	return channelDesk{w.desk(w.create(w.slack(newWorkspace(t))))}
+}
+
+// hear is a message of a channel that the app is in, as Slack delivers it.
+func (d channelDesk) hear(n int, ts, root, text string) (integration.Received, error) {
+	d.t.Helper()
+	message := map[string]any{"type": "message", "channel_type": "channel", "channel": "C111", "user": "W222", "team": "T0001", "ts": ts, "text": text}
+	if root != "" {
+		message["thread_ts"] = root
+	}
+	body, err := json.Marshal(map[string]any{"type": "event_callback", "event_id": fmt.Sprint("Ev", n), "team_id": "T0001", "api_app_id": "A111", "event": message,
+		"authorizations": []any{map[string]any{"team_id": "T0001", "user_id": "U0BOT", "is_bot": true}}})
+	require.NoError(d.t, err)
+	at := strconv.FormatInt(time.Now().Unix(), 10)
+	mac := hmac.New(sha256.New, []byte(signing))
+	mac.Write([]byte("v0:" + at + ":" + string(body)))
+	h := http.Header{"X-Slack-Request-Timestamp": {at}, "X-Slack-Signature": {"v0=" + hex.EncodeToString(mac.Sum(nil))}}
+	return d.receiver.Receive(d.t.Context(), d.integration.ID, channel.Inbound{Header: h.Get, Body: body, Now: time.Now()}, nil)
+}
+
+// What people say to one another where the app only listens is not kept, and uses up nothing of what may be said to the agent.
+func TestWhatIsSaidToOthers(t *testing.T) {
+	d := newChannelDesk(t)
+	d.exec(`update integrations set rate_limit = 2`)
+	for i := range 20 {
+		root := ""
+		if i%2 == 1 {
+			root = "1700000000.000001"
+		}
+		got, err := d.hear(i, fmt.Sprintf("1700000001.%06d", i), root, "between us")
+		require.NoError(t, err)
+		require.Equal(t, integration.OK, got.Delivery.Outcome)
+		require.Empty(t, got.Delivery.ID+got.TurnID)
+	}
+	require.Empty(t, d.outcomes())
+	first, err := d.hear(100, "1700000002.000001", "", "<@U0BOT> Where is it?")
+	require.NoError(t, err)
+	require.NotEmpty(t, first.TurnID)
+	require.NotNil(t, d.newest().Body)
+	next, err := d.hear(101, "1700000002.000002", "1700000002.000001", "And when does it come?")
+	require.NoError(t, err)
+	require.Equal(t, first.Delivery.ThreadID, next.Delivery.ThreadID)
+	require.Equal(t, map[integration.Outcome]int{integration.OK: 2}, d.outcomes())
+	_, err = d.hear(102, "1700000002.000003", "1700000002.000001", "Hello?")
+	require.ErrorContains(t, err, "limit of 2 deliveries a minute")
+	_, err = d.hear(103, "1700000003.000001", "", "between us")
+	require.NoError(t, err, "Slack is not told to wait with the channel")
+
+	d.exec(`update integrations set rate_limit = 3`)
+	_, err = d.hear(105, "no time", "", "between us")
+	refused(t, err, "the event has no ts")
+	logged := d.newest()
+	require.Equal(t, integration.Invalid, logged.Outcome)
+	require.Nil(t, logged.Body)
+	d.exec(`update integrations set enabled = false`)
+	_, err = d.hear(104, "1700000003.000002", "", "between us")
+	require.NoError(t, err)
+	require.Equal(t, map[integration.Outcome]int{integration.OK: 2, integration.RateLimited: 1, integration.Invalid: 1}, d.outcomes())
+}
+
+// A conversation that went between the two looks at it is nobody's either: what was said in it is not kept.
+func TestAConversationThatIsGone(t *testing.T) {
+	d := newDesk(t)
+	logged := integration.Arrived(d.TenantID, integration.Slack, nil)
+	logged.IntegrationID = &d.integration.ID
+	logged.Keep([]byte("between us"))
+	got, err := integration.Take(t.Context(), d.db.App, integration.Taking{Integration: d.integration, Delivery: logged, Said: channel.Said{Key: "C111/1", Body: "between us", Address: json.RawMessage(`{}`)}})
+	require.NoError(t, err)
+	require.Equal(t, integration.OK, got.Delivery.Outcome)
+	require.Nil(t, d.newest().Body)
+}
+
+// While the secrets cannot be read nobody knows who delivers: strangers neither fill the log nor have the store asked each time.
+func TestStrangersWhileTheStoreIsDown(t *testing.T) {
+	d := newDesk(t)
+	cut := errors.New("the line is cut")
+	var reads atomic.Int32
+	receiver := integration.NewReceiver(d.db.App, integration.NewSecrets(counting{down{cut}, &reads}))
+	for range 100 {
+		_, err := receiver.Receive(t.Context(), d.integration.ID, signed("wrong", "1", time.Now(), hello("a", "b").body()), nil)
+		require.ErrorIs(t, err, cut)
+	}
+	require.Equal(t, map[integration.Outcome]int{integration.Failed: 60}, d.outcomes())
+	require.Less(t, reads.Load(), int32(50))
+}
