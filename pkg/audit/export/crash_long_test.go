@@ -10,6 +10,6 @@ import (
 
 func TestKillAtEveryPointOfMoreParts(t *testing.T) {
 	for _, format := range []export.Format{export.CSV, export.NDJSON} {
-		t.Run(string(format), func(t *testing.T) { newWorld(t).killAtEveryPoint(format, 150) })
+		t.Run(string(format), func(t *testing.T) { newWorld(t).killAtEveryPoint(format, 60) })
 	}
 }
