@@ -17,7 +17,7 @@ const (
 	agentFields  = `id name description status systemPrompt templateId skillPackIds knowledgeBaseId rateLimits { turnsPerMinute turnsPerHour turnsPerDay } createdAt updatedAt`
 	template     = ` template { id name modelId runtime tools createdAt }`
 	threadFields = `id threadUUID prefix channel status title agentId spaceId metadata tokenCount createdAt updatedAt`
-	message      = `id threadId role body toolCalls { id name input } toolResults { toolCallId status output } tokenCount model turnId createdAt`
+	message      = `id threadId role body toolCalls { id name input } toolResults { toolCallId status output } tokenCount model turnId metadata createdAt`
 	toolServer   = `id name url scopes transport auth { type header clientId tokenUrl } timeoutSeconds leftOut listedAt createdAt updatedAt`
 	tools        = ` tools { name tool description schema idempotent hash status approvedDescription approvedSchema approvedBy approvedAt }`
 	userFields   = `id email role status createdAt updatedAt`
