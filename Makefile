@@ -8,6 +8,8 @@ MAKEFLAGS   += --no-print-directory
 
 # Arguments of the platform, for make run; of the demonstration, for make chaos.
 ARGS ?=
+# How many packages make test has at work at a time: they wait for PostgreSQL, Terraform and Node.js more than they compute.
+TESTS ?= 4
 # How long make fuzz spends on each fuzz test.
 FUZZTIME ?= 1m
 # Which benchmarks make bench runs.
@@ -31,16 +33,17 @@ run: ## Run the whole platform on this machine and hold a first conversation wit
 	@exec dist/local $(ARGS)
 
 # -count=1: what these tests stand on (PostgreSQL, Node.js, the aws CLI, Terraform) is not in Go's test cache.
-test: ## Check format, vet and run all tests (under 10 minutes on two cores, from nothing)
+test: ## Check format, vet and run all tests
 	@echo 'gofmt'; bad=$$(gofmt -l $$(find . -name '*.go' -not -path '*/node_modules/*')); [[ -z $$bad ]] || { echo "not formatted: $$bad"; exit 1; }
 	go vet -tags long ./...
-	go test -count=1 -timeout 10m ./...
+	go test -count=1 -vet=off -p $(TESTS) -timeout 10m ./...
 
-# Of the packages of UNRACED, what is tested runs elsewhere: in Terraform, Node.js, the compiler.
-UNRACED := /test/(appsync|infra|layout|rehearse)$$
-test-long: ## Run all tests again with the race detector, the long ones too, then fuzz (under 60 minutes)
-	go test -tags long -count=1 -timeout 45m $$(go list ./test/... | grep -E '$(UNRACED)')
-	go test -race -tags long -count=1 -timeout 45m $$(go list ./... | grep -vE '$(UNRACED)')
+# What is tested by the packages of test/ runs in processes of its own, where the race detector of the test sees nothing: of them the long tests only.
+LONG = $$(grep -rhoE --include='*_long_test.go' --exclude-dir=node_modules '^func Test[A-Za-z0-9]+' test | sed 's/func //; /^TestMain$$/d' | paste -sd'|')
+test-long: ## Run what make test leaves out: the race detector, the long tests, fuzzing
+	go test -tags long -vet=off -count=1 -timeout 45m -run "^($(LONG))$$" ./test/...
+	go test -tags long -vet=off -count=1 -timeout 45m ./test/tamper
+	go test -race -tags long -vet=off -count=1 -timeout 45m $$(go list ./... | grep -v /test/)
 	@$(MAKE) fuzz FUZZTIME=10s
 
 chaos: ## Kill the platform over and over under conversations, and count what became of them (about 2 minutes; ARGS='-for 10m -seed 1')

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -46,13 +44,8 @@ func newWorld(t *testing.T) *world {
 	w := &world{Platform: handlertest.New(t), t: t, authority: oauthtest.New(t)}
 	w.World = w.DB.World(t, "acme")
 	w.authority.ClientSecret, w.authority.RedirectURIs = "the client's s3cret", []string{back}
-	at, err := url.Parse(w.authority.URL)
-	require.NoError(t, err)
 	mux := http.NewServeMux()
-	mux.Handle("/oauth/", &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(at)
-		r.Out.URL.Path = strings.Replace(r.In.URL.Path, "/oauth/", "/tenant/", 1)
-	}})
+	mux.Handle("/oauth/", w.authority.At("/oauth"))
 	mux.HandleFunc("POST /graphql", func(rw http.ResponseWriter, r *http.Request) {
 		person, _ := w.authority.Whose(r)
 		fmt.Fprintf(rw, `{"data":{"viewer":{"id":%q,"name":"Somebody","organization":{"id":"org-1","name":"Acme"}}}}`, person)

@@ -44,13 +44,16 @@ locals {
   }
 
   # Limits of pkg/audit/ledger's own watch; it writes an Error line beyond them, these alarms also say when it is over. And what the check of tenants'
-  # schedules had to mend: once is what a crash between two services leaves.
+  # schedules had to mend: once is what a crash between two services leaves. And for how long the sweeps have left something waiting that was due; a provider
+  # that refuses it makes nothing late, for then it is due later.
   limits = {
     drain-lag      = { figure = "audit.pending.age", above = 180, periods = 3, what = "Audit events wait for more than 3 minutes to be chained: see drain-outbox." }
     quarantine     = { figure = "audit.quarantined", above = 0, periods = 1, what = "Audit events are in quarantine: their MAC or form was wrong. Somebody may have written into the outbox." }
     beacon-late    = { figure = "audit.beacon.age", above = 180, periods = 3, what = "No beacon in the audit bucket tells of events that are minutes old: see drain-outbox." }
     cadence-missed = { figure = "audit.anchor.lateness", above = var.anchor_interval_minutes * 60, periods = 2, what = "An anchor of the audit log is more than a cadence late: see publish-anchor." }
     schedule-drift = { figure = "schedule.drift", above = 0, periods = 2, seconds = 300, what = "Tenants' schedules in EventBridge Scheduler are not those of the database, twice in a row: see reconcile-schedules." }
+    replies-late   = { figure = "integrations.replies.lateness", above = 900, periods = 3, what = "Agents' replies to conversations outside wait for more than 15 minutes to be posted: see deliver-replies." }
+    events-late    = { figure = "tasks.events.lateness", above = 900, periods = 3, what = "Events of task trackers wait for more than 15 minutes to be put into their threads: see process-task-event." }
     witness-failed = { figure = "audit.witness.failed", above = 0, periods = 3, what = "Anchors go out without their witness's signature." }
   }
 }

@@ -25,7 +25,8 @@ locals {
     { title = "Executions of the platform's state machines", metrics = flatten([for machine in aws_sfn_state_machine.platform : [for metric in values(local.endings) : [["AWS/States", metric, "StateMachineArn", machine.arn, { stat = "Sum" }]]]]) },
     { title = "Runs of routines", metrics = [for metric in values(local.endings) : [{ expression = "SUM(SEARCH('{AWS/States,StateMachineArn} MetricName=\"${metric}\" ${replace(local.prefix, "-", " ")} ${local.routines}', 'Sum'))", label = metric }]] },
     { title = "Schedules: found to differ, and missed", metrics = [for name in ["schedule.drift", "schedule.late"] : [local.namespace, name, { stat = "Maximum" }]] },
-    { title = "Deliveries and mails that are nobody's", metrics = [[local.namespace, "integrations.unknown", { stat = "Sum" }]] },
+    { title = "Deliveries and mails that are nobody's, and deliveries that say nothing", metrics = [for name in ["integrations.unknown", "integrations.ignored"] : [local.namespace, name, { stat = "Sum" }]] },
+    { title = "Replies and task events: how late (s)", metrics = [for name in ["integrations.replies.lateness", "tasks.events.lateness"] : [local.namespace, name, { stat = "Maximum" }]] },
     { title = "Dead letters", metrics = [for queue in [aws_sqs_queue.dead_letters, aws_sqs_queue.schedule_dead_letters] : ["AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", queue.name, { stat = "Maximum" }]] },
   ]
 }

@@ -40,6 +40,14 @@ func (s Status) Check(next Status) error {
 // TakesTurns reports whether turns may start.
 func (s Status) TakesTurns() bool { return s == Created || s == Active }
 
+// CheckTurns refuses a turn where none may start.
+func (s Status) CheckTurns() error {
+	if s.TakesTurns() {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "the agent is %s and takes no turns", s)
+}
+
 // Agent is an agent as the API shows it.
 type Agent struct {
 	ID              string            `json:"id"`

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/agentplatform/agentplatform/pkg/fault"
+	"github.com/agentplatform/agentplatform/pkg/text"
 )
 
 // only refuses what another provider's configuration has.
@@ -38,6 +39,14 @@ func (c *Config) checkAPI(own string) error {
 		return fault.Invalid("config.apiUrl must not hold a query")
 	}
 	return checkURL("apiUrl", c.APIURL)
+}
+
+// checkURL takes where answers may be sent; "" is none.
+func checkURL(member, s string) error {
+	if s == "" {
+		return nil
+	}
+	return text.CheckURL("config."+member, s)
 }
 
 // api is the address of the API.

@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -87,13 +85,8 @@ func (w *world) process() *connection.Connections {
 
 // outside is Linear: its authorization server, and an API that says whose token it is.
 func (w *world) outside() http.Handler {
-	at, err := url.Parse(w.authority.URL)
-	require.NoError(w.t, err)
 	mux := http.NewServeMux()
-	mux.Handle("/oauth/", &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(at)
-		r.Out.URL.Path = strings.Replace(r.In.URL.Path, "/oauth/", "/tenant/", 1)
-	}})
+	mux.Handle("/oauth/", w.authority.At("/oauth"))
 	mux.HandleFunc("POST /graphql", func(rw http.ResponseWriter, r *http.Request) {
 		if w.visited != nil {
 			w.visited()

@@ -2,7 +2,6 @@ package integration
 
 import (
 	"encoding/json"
-	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
@@ -45,7 +44,7 @@ func (i *Integration) checkClient() error {
 		return fault.Invalid("config.redirectUris must be 1 to 20 addresses that users may come back to")
 	}
 	for _, u := range c.RedirectURIs {
-		if err := checkURL("config.redirectUris", u); err != nil {
+		if err := text.CheckURL("config.redirectUris", u); err != nil {
 			return err
 		}
 	}
@@ -53,35 +52,13 @@ func (i *Integration) checkClient() error {
 		if u == "" {
 			continue
 		}
-		if err := checkURL(field, u); err != nil {
+		if err := text.CheckURL(field, u); err != nil {
 			return err
 		}
 	}
 	stored, err := json.Marshal(c)
 	i.Config = string(stored)
 	return err
-}
-
-// checkURL takes what secrets are sent to: they must not be readable on the way.
-func checkURL(field, s string) error {
-	if err := text.Check(field, s, 1, 2048); err != nil {
-		return err
-	}
-	u, err := url.Parse(s)
-	switch {
-	case err != nil || u.Opaque != "" || u.Hostname() == "":
-		return fault.Invalid("%s must be an absolute URL", field)
-	case u.User != nil || u.Fragment != "":
-		return fault.Invalid("%s must not hold a user name, a password or a fragment", field)
-	case u.Scheme == "https" || u.Scheme == "http" && thisMachine(u.Hostname()):
-		return nil
-	}
-	return fault.Invalid("%s must be https; http is for this machine only", field)
-}
-
-func thisMachine(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // places are where the integration's secret goes, if it is not to the provider's own.

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentplatform/agentplatform/pkg/channel"
+	"github.com/agentplatform/agentplatform/pkg/ident"
 	"github.com/agentplatform/agentplatform/pkg/integration"
 )
 
@@ -82,6 +83,34 @@ func TestWhatIsSaidToOthers(t *testing.T) {
 	_, err = d.hear(104, "1700000003.000002", "", "between us")
 	require.NoError(t, err)
 	require.Equal(t, map[integration.Outcome]int{integration.OK: 2, integration.RateLimited: 1, integration.Invalid: 1}, d.outcomes())
+}
+
+// There is no row of what says nothing to the agent: it is counted, as what comes for nobody is.
+func TestWhatIsNotTakenInIsCounted(t *testing.T) {
+	d, told := newChannelDesk(t), watch(t)
+	for i := range 3 {
+		_, err := d.hear(i, fmt.Sprintf("1700000001.%06d", i), "", "between us")
+		require.NoError(t, err)
+	}
+	d.exec(`update integrations set enabled = false`)
+	_, err := d.hear(3, "1700000001.000003", "1700000001.000001", "between us")
+	require.NoError(t, err)
+	d.exec(`update integrations set enabled = true`)
+	require.Equal(t, []float64{1, 1, 1, 1}, told.take("integrations.ignored"))
+	require.Empty(t, d.outcomes())
+
+	_, err = d.hear(4, "1700000002.000001", "", "<@U0BOT> Where is it?")
+	require.NoError(t, err)
+	_, err = d.hear(5, "no time", "", "between us")
+	refused(t, err, "the event has no ts")
+	_, err = d.receiver.Receive(t.Context(), d.integration.ID, signed("wrong", "1", time.Now(), nil), nil)
+	require.Equal(t, integration.ErrSignature, err)
+	require.Empty(t, told.take("integrations.ignored"), "those are in the log")
+	require.Empty(t, told.take("integrations.unknown"))
+	_, err = d.receiver.Receive(t.Context(), ident.New(), signed(signing, "1", time.Now(), nil), nil)
+	require.Equal(t, integration.ErrSignature, err)
+	require.Equal(t, []float64{1}, told.take("integrations.unknown"))
+	require.Empty(t, told.take("integrations.ignored"))
 }
 
 // A conversation that went between the two looks at it is nobody's either: what was said in it is not kept.

@@ -61,7 +61,7 @@ type door struct {
 }
 
 // Receive takes in one delivery, in this order: the integration, the body's size, the signature, what it says, disabled, the rate limit. What says nothing to the
-// agent is none of the tenant's business: it is not in the log and not counted. An error is what the provider is told; a fault has its row in the log already.
+// agent is none of the tenant's business: it is not in the log, and does not count towards the limit. An error is what the provider is told; a fault has its row in the log already.
 // broken is why the body could not be read, nil if it could.
 func (r *Receiver) Receive(ctx context.Context, id string, in channel.Inbound, broken error) (Received, error) {
 	id = strings.ToLower(id) // one spelling: deliveries are counted by it
@@ -148,6 +148,7 @@ func (r *Receiver) read(ctx context.Context, enter door, d Delivery, in channel.
 		case err != nil:
 			return Received{}, r.broke(ctx, d, err)
 		case !ours:
+			ignored(ctx, d)
 			return Received{Taken: Taken{Delivery: Delivery{TenantID: d.TenantID, Outcome: OK}}}, nil
 		}
 	}
@@ -177,6 +178,12 @@ func (r *Receiver) read(ctx context.Context, enter door, d Delivery, in channel.
 		return Received{}, r.broke(ctx, d, err)
 	}
 	return Received{Taken: taken}, nil
+}
+
+// ignored counts a delivery that says nothing to the agent: there is no other trace of it.
+func ignored(ctx context.Context, d Delivery) {
+	about := []slog.Attr{slog.String("tenant_id", d.TenantID), slog.String("integration_id", *d.IntegrationID), slog.String("provider", string(d.Provider))}
+	metric.Emit(ctx, metric.Event{Line: "a delivery that says nothing to the agent", About: about, Sets: []metric.Set{{Figures: []metric.Figure{metric.Of("integrations.ignored", 1)}}}})
 }
 
 var errDisabled = fault.New(fault.Forbidden, "the integration is disabled")

@@ -50,45 +50,57 @@ func TestAMessageOpensAThreadAndTheNextGoesOnInIt(t *testing.T) {
 	require.Equal(t, []any{"message", "3", string(hello("order-18", "Hello").body())}, []any{*logged.Event, *logged.ProviderID, *logged.Body})
 }
 
-func TestFiftyCopiesAtOnce(t *testing.T) {
-	d := newDesk(t)
-	got := together(50, func(int) error {
-		_, err := d.deliver("the same", hello("order-17", "Where is it?"))
-		return err
+// atOnce runs a test for an agent without limits, whose threads are opened in one round trip, and for one with limits, which are counted first.
+func atOnce(t *testing.T, test func(t *testing.T, d *desk)) {
+	t.Run("no limits", func(t *testing.T) { test(t, newDesk(t)) })
+	t.Run("limits", func(t *testing.T) {
+		d := newDesk(t)
+		d.exec(`update agents set turns_per_minute = 1000`)
+		test(t, d)
 	})
-	for _, err := range got {
-		require.NoError(t, err)
-	}
-	require.Equal(t, [3]int{1, 1, 1}, d.rows())
-	require.Equal(t, map[integration.Outcome]int{integration.OK: 1, integration.Duplicate: 49}, d.outcomes())
+}
+
+func TestFiftyCopiesAtOnce(t *testing.T) {
+	atOnce(t, func(t *testing.T, d *desk) {
+		got := together(50, func(int) error {
+			_, err := d.deliver("the same", hello("order-17", "Where is it?"))
+			return err
+		})
+		for _, err := range got {
+			require.NoError(t, err)
+		}
+		require.Equal(t, [3]int{1, 1, 1}, d.rows())
+		require.Equal(t, map[integration.Outcome]int{integration.OK: 1, integration.Duplicate: 49}, d.outcomes())
+	})
 }
 
 // Two deliveries of one new conversation at once make one thread with two messages, however many conversations begin at that moment.
 func TestTwoFirstMessagesAtOnce(t *testing.T) {
-	d := newDesk(t)
-	const conversations, each = 8, 4
-	got := together(conversations*each, func(i int) integration.Received {
-		r, err := d.deliver(fmt.Sprint(i), hello(fmt.Sprint("order-", i%conversations), fmt.Sprint("message ", i)))
-		if err != nil {
-			t.Error(err)
+	atOnce(t, func(t *testing.T, d *desk) {
+		const conversations, each = 8, 4
+		got := together(conversations*each, func(i int) integration.Received {
+			r, err := d.deliver(fmt.Sprint(i), hello(fmt.Sprint("order-", i%conversations), fmt.Sprint("message ", i)))
+			if err != nil {
+				t.Error(err)
+			}
+			return r
+		})
+		byConversation := map[int]map[string]bool{}
+		for i, r := range got {
+			c := i % conversations
+			if byConversation[c] == nil {
+				byConversation[c] = map[string]bool{}
+			}
+			byConversation[c][*r.Delivery.ThreadID] = true
 		}
-		return r
+		for c := range conversations {
+			require.Len(t, byConversation[c], 1)
+		}
+		require.Equal(t, [3]int{conversations, conversations * each, conversations}, d.rows())
+		for n := range conversations {
+			require.Len(t, d.messages(fmt.Sprint("AUTO-", n+1)), each, "numbers have no gaps")
+		}
 	})
-	byConversation := map[int]map[string]bool{}
-	for i, r := range got {
-		c := i % conversations
-		if byConversation[c] == nil {
-			byConversation[c] = map[string]bool{}
-		}
-		byConversation[c][*r.Delivery.ThreadID] = true
-	}
-	for c := range conversations {
-		require.Len(t, byConversation[c], 1)
-	}
-	require.Equal(t, [3]int{conversations, conversations * each, conversations}, d.rows())
-	for n := range conversations {
-		require.Len(t, d.messages(fmt.Sprint("AUTO-", n+1)), each, "numbers have no gaps")
-	}
 }
 
 // One message comes in two deliveries, in either order and at once: the message's own id makes it one.

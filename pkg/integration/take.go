@@ -5,8 +5,10 @@ import (
 	"errors"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/agentplatform/agentplatform/pkg/agent"
+	"github.com/agentplatform/agentplatform/pkg/budget"
 	"github.com/agentplatform/agentplatform/pkg/channel"
 	"github.com/agentplatform/agentplatform/pkg/fault"
 	"github.com/agentplatform/agentplatform/pkg/ident"
@@ -40,6 +42,7 @@ var channels = map[Provider]thread.Channel{Slack: thread.Slack, GitHub: thread.G
 var (
 	errTaken   = errors.New("integration: it was taken in before")
 	errNothing = errors.New("integration: there is nothing to do")
+	errStale   = errors.New("integration: the conversation has just been opened, or is gone")
 )
 
 // Take writes what was said: keys, conversation, thread, message, turn and the log's row, all or nothing. The same delivery, or another one of the same
@@ -48,17 +51,11 @@ var (
 func Take(ctx context.Context, db *postgres.DB, t Taking) (Taken, error) {
 	t.Said.Key = plain(t.Said.Key)
 	for {
-		out := Taken{Delivery: t.Delivery}
-		err := db.InTenant(ctx, t.Delivery.TenantID, func(tx pgx.Tx) error {
-			out = Taken{Delivery: t.Delivery}
-			return t.write(ctx, tx, &out)
-		})
+		out, err := t.write(ctx, db)
 		var refused *fault.Error
 		switch {
-		case err == nil:
-			return out, nil
-		case postgres.IsUnique(err, "integration_threads_pkey"):
-			continue // another first message of the conversation was faster: its thread is there now
+		case errors.Is(err, errStale):
+			continue
 		case errors.Is(err, errTaken):
 			return t.log(ctx, db, Duplicate, nil)
 		case errors.Is(err, errNothing):
@@ -71,78 +68,137 @@ func Take(ctx context.Context, db *postgres.DB, t Taking) (Taken, error) {
 	}
 }
 
-// write does it, within the transaction: the keys first, so that copies wait for one another and for nobody else; then the conversation.
-func (t Taking) write(ctx context.Context, tx pgx.Tx, out *Taken) error {
-	var threadUUID string
-	var public ident.Thread
-	fresh := true
-	var b pgx.Batch
-	var a *agent.Agent
-	t.takeKeys(&b, &fresh)
-	t.queueAgent(&b, &a)
-	b.Queue(`select th.uuid, th.prefix, th.number from integration_threads x join threads th on th.tenant_id = x.tenant_id and th.uuid = x.thread_uuid
-		where x.integration_id = $1 and x.key = $2 for no key update of x`, t.Integration.ID, t.Said.Key).Query(func(rows pgx.Rows) error {
-		_, err := pgx.ForEachRow(rows, []any{&threadUUID, &public.Prefix, &public.Number}, func() error { return nil })
-		return err
-	})
-	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
-		return err
-	}
+// write does it, as things stand. What is read may have changed when it is written: the database refuses what is there already, and it is begun anew.
+func (t Taking) write(ctx context.Context, db *postgres.DB) (Taken, error) {
+	now, err := t.read(ctx, db)
 	switch {
-	case !fresh:
-		return errTaken
-	case threadUUID != "":
-		return t.goOn(ctx, tx, threadUUID, public.String(), out)
+	case err != nil:
+		return Taken{}, err
+	case now.taken:
+		return Taken{}, errTaken
+	case now.threadUUID != nil:
+		return t.goOn(ctx, db, now)
 	case !t.Said.Opens:
-		return errNothing
+		return Taken{}, errNothing
 	}
-	return t.open(ctx, tx, a, out)
+	return t.open(ctx, db, now)
 }
 
-// queueAgent asks for what is needed of the agent whose thread is opened.
-func (t Taking) queueAgent(b *pgx.Batch, a **agent.Agent) {
-	b.Queue(`select id, status, template_id, turns_per_minute, turns_per_hour, turns_per_day from agents where id = $1`, t.Integration.AgentID).Query(func(rows pgx.Rows) error {
-		*a = nil
-		found := agent.Agent{RateLimits: &agent.RateLimits{}}
-		l := found.RateLimits
-		_, err := pgx.ForEachRow(rows, []any{&found.ID, &found.Status, &found.TemplateID, &l.TurnsPerMinute, &l.TurnsPerHour, &l.TurnsPerDay}, func() error {
-			*a = &found
-			return nil
-		})
-		return err
-	})
+// standing is what is there of a conversation, and of the agent whose thread it would be.
+type standing struct {
+	taken      bool
+	threadUUID *string
+	public     ident.Thread
+	agentID    *string
+	status     agent.Status
+	limits     agent.RateLimits
+	spaceID    string
+	price      turn.Price
+}
+
+func (t Taking) read(ctx context.Context, db *postgres.DB) (standing, error) {
+	return postgres.One(ctx, db.In(t.Delivery.TenantID), "integration", func(row pgx.CollectableRow) (n standing, err error) {
+		err = row.Scan(&n.taken, &n.threadUUID, &n.public.Prefix, &n.public.Number, &n.agentID, &n.status, &n.limits.TurnsPerMinute, &n.limits.TurnsPerHour, &n.limits.TurnsPerDay,
+			&n.spaceID, &n.price.ModelID, &n.price.Terms.Capped, &n.price.Terms.TokensPerTurn)
+		n.taken = n.taken && !t.Again
+		return n, err
+	}, `select exists (select from delivery_keys k where k.source_id = $1 and k.key = any($3::text[])), x.thread_uuid, coalesce(th.prefix, ''), coalesce(th.number, 0),
+			a.id, coalesce(a.status, 'archived'), a.turns_per_minute, a.turns_per_hour, a.turns_per_day, s.id, coalesce(tp.model_id, ''), coalesce(b.capped, false), b.tokens_per_turn
+		from spaces s left join agents a on a.tenant_id = s.tenant_id and a.id = $4
+			left join agent_templates tp on tp.tenant_id = a.tenant_id and tp.id = a.template_id
+			left join lateral budget_terms(a.id, s.id) b on a.id is not null
+			left join integration_threads x on x.tenant_id = s.tenant_id and x.integration_id = $1 and x.key = $2
+			left join threads th on th.tenant_id = x.tenant_id and th.uuid = x.thread_uuid
+		where s.is_default`, t.Integration.ID, t.Said.Key, t.keys(), t.Integration.AgentID)
 }
 
 // goOn writes the message into the conversation's thread.
-func (t Taking) goOn(ctx context.Context, tx pgx.Tx, threadUUID, threadID string, out *Taken) error {
-	out.Delivery.Outcome, out.Delivery.ThreadUUID, out.Delivery.ThreadID = OK, &threadUUID, &threadID
-	var b pgx.Batch
-	b.Queue(`update integration_threads set address = $3 where integration_id = $1 and key = $2`, t.Integration.ID, t.Said.Key, t.Said.Address)
-	Log(&b, out.Delivery)
-	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
+func (t Taking) goOn(ctx context.Context, db *postgres.DB, now standing) (out Taken, err error) {
+	threadID := now.public.String()
+	err = db.InTenant(ctx, t.Delivery.TenantID, func(tx pgx.Tx) error {
+		out = Taken{Delivery: t.Delivery}
+		out.Delivery.Outcome, out.Delivery.ThreadUUID, out.Delivery.ThreadID = OK, now.threadUUID, &threadID
+		there := false
+		var b pgx.Batch
+		t.takeKeys(&b)
+		b.Queue(`update integration_threads set address = $3 where integration_id = $1 and key = $2 and thread_uuid = $4`, t.Integration.ID, t.Said.Key, t.Said.Address, now.threadUUID).
+			Exec(func(done pgconn.CommandTag) error {
+				there = done.RowsAffected() > 0
+				return nil
+			})
+		Log(&b, out.Delivery)
+		if err := known(tx.SendBatch(ctx, &b).Close()); err != nil {
+			return err
+		}
+		if !there {
+			return errStale
+		}
+		w := t.words()
+		asked, err := turn.Request(ctx, tx, t.Delivery.TenantID, turn.Ask{ThreadID: threadID, Body: w.Body, Metadata: w.Metadata, OnBusy: turn.Enqueue, UserID: t.UserID, Outside: true})
+		out.TurnID, out.Notices = asked.TurnID, asked.Notices
 		return err
-	}
-	w := t.words()
-	asked, err := turn.Request(ctx, tx, t.Delivery.TenantID, turn.Ask{ThreadID: threadID, Body: w.Body, Metadata: w.Metadata, OnBusy: turn.Enqueue, UserID: t.UserID, Outside: true})
-	out.TurnID, out.Notices = asked.TurnID, asked.Notices
-	return err
+	})
+	return out, err
 }
 
-// open begins the conversation's thread.
-func (t Taking) open(ctx context.Context, tx pgx.Tx, a *agent.Agent, out *Taken) error {
-	i := t.Integration
-	if a == nil {
-		return fault.Invalid("the integration has no agent")
+// open begins the conversation's thread, in one round trip unless the agent's turns are limited.
+func (t Taking) open(ctx context.Context, db *postgres.DB, now standing) (Taken, error) {
+	if now.agentID == nil {
+		return Taken{}, fault.Invalid("the integration has no agent")
 	}
-	th := thread.Thread{Channel: channels[i.Provider], Title: t.title(), Metadata: t.metadata()}
-	var err error
-	out.TurnID, err = turn.Open(ctx, tx, t.Delivery.TenantID, *a, &th, t.words(), func(b *pgx.Batch, _ string) {
-		b.Queue(`insert into integration_threads (tenant_id, integration_id, key, thread_uuid, address) values ($1, $2, $3, $4, $5)`,
-			t.Delivery.TenantID, i.ID, t.Said.Key, th.UUID, t.Said.Address)
+	if err := now.status.CheckTurns(); err != nil {
+		return Taken{}, err
+	}
+	tenantID, i := t.Delivery.TenantID, t.Integration
+	out := Taken{TurnID: ident.New()}
+	th := thread.Thread{Channel: channels[i.Provider], Title: t.title(), Metadata: t.metadata(), AgentID: *now.agentID, SpaceID: now.spaceID}
+	start := func(b *pgx.Batch) error {
+		out.Delivery = t.Delivery
+		if err := turn.Start(b, tenantID, turn.Call{RunID: out.TurnID}, &th, t.words(), now.price); err != nil {
+			return err
+		}
+		b.Queue(`insert into integration_threads (tenant_id, integration_id, key, thread_uuid, address) values ($1, $2, $3, $4, $5)`, tenantID, i.ID, t.Said.Key, th.UUID, t.Said.Address)
 		out.Delivery.Outcome, out.Delivery.ThreadUUID = OK, &th.UUID
 		Log(b, out.Delivery)
-	})
+		return nil
+	}
+	var err error
+	if now.limits == (agent.RateLimits{}) {
+		var b pgx.Batch
+		t.takeKeys(&b)
+		if err := start(&b); err != nil {
+			return Taken{}, err
+		}
+		err = db.Once(ctx, tenantID, &b)
+	} else {
+		err = db.InTenant(ctx, tenantID, func(tx pgx.Tx) error {
+			// The keys before the limits: what comes twice at the same moment is a duplicate, however little is allowed.
+			var keys, started pgx.Batch
+			t.takeKeys(&keys)
+			if err := tx.SendBatch(ctx, &keys).Close(); err != nil {
+				return err
+			}
+			if err := turn.CheckRate(ctx, tx, *now.agentID, now.limits); err != nil {
+				return err
+			}
+			if err := start(&started); err != nil {
+				return err
+			}
+			return tx.SendBatch(ctx, &started).Close()
+		})
+	}
+	if postgres.IsUnique(err, "integration_threads_pkey") {
+		err = errStale // another first message of the conversation was faster: its thread is there now
+	}
 	out.Delivery.ThreadID = &th.ID
+	return out, known(budget.Refusal(err))
+}
+
+// known tells what was taken in before apart from what is wrong.
+func known(err error) error {
+	if postgres.IsUnique(err, "delivery_keys_pkey") {
+		return errTaken
+	}
 	return err
 }
 
@@ -157,25 +213,15 @@ func (t Taking) log(ctx context.Context, db *postgres.DB, outcome Outcome, why *
 
 // refuse writes that there is no answer to what was said, once as well, and a reply that says so.
 func (t Taking) refuse(ctx context.Context, db *postgres.DB, why *fault.Error) (Taken, error) {
-	var out Taken
-	err := db.InTenant(ctx, t.Delivery.TenantID, func(tx pgx.Tx) error {
-		out = Taken{Delivery: t.Delivery, Refusal: ident.New()}
-		fresh := true
-		var keys, b pgx.Batch
-		t.takeKeys(&keys, &fresh)
-		if err := tx.SendBatch(ctx, &keys).Close(); err != nil {
-			return err
-		}
-		if !fresh {
-			return errTaken
-		}
-		out.Delivery.Outcome, out.Delivery.Error = Failed, &why.Message
-		b.Queue(`insert into integration_replies (tenant_id, id, integration_id, thread_uuid, address) select $1, $2, $3, x.thread_uuid, $5::json
-			from (select) one left join integration_threads x on x.integration_id = $3 and x.key = $4`,
-			t.Delivery.TenantID, out.Refusal, t.Integration.ID, t.Said.Key, t.Said.Address)
-		Log(&b, out.Delivery)
-		return tx.SendBatch(ctx, &b).Close()
-	})
+	out := Taken{Delivery: t.Delivery, Refusal: ident.New()}
+	out.Delivery.Outcome, out.Delivery.Error = Failed, &why.Message
+	var b pgx.Batch
+	t.takeKeys(&b)
+	b.Queue(`insert into integration_replies (tenant_id, id, integration_id, thread_uuid, address) select $1, $2, $3, x.thread_uuid, $5::json
+		from (select) one left join integration_threads x on x.integration_id = $3 and x.key = $4`,
+		t.Delivery.TenantID, out.Refusal, t.Integration.ID, t.Said.Key, t.Said.Address)
+	Log(&b, out.Delivery)
+	err := known(db.Once(ctx, t.Delivery.TenantID, &b))
 	if errors.Is(err, errTaken) {
 		return t.log(ctx, db, Duplicate, nil)
 	}

@@ -15,25 +15,25 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/turn"
 )
 
-// takeKeys queues what the delivery and its message are known by. Others with one of them wait here until this transaction is over.
-// What an operator has taken in again is new, and known from then on, so that the provider's own next try is none.
-func (t Taking) takeKeys(b *pgx.Batch, fresh *bool) {
-	var keys []string
+// keys are what the delivery and its message are known by.
+func (t Taking) keys() (keys []string) {
 	if t.Delivery.ProviderID != nil && *t.Delivery.ProviderID != "" {
 		keys = append(keys, "d:"+plain(*t.Delivery.ProviderID))
 	}
 	if t.Said.MessageKey != "" {
 		keys = append(keys, "m:"+plain(t.Said.MessageKey))
 	}
-	if len(keys) == 0 {
-		return
+	return keys
+}
+
+// takeKeys queues the keys, first of all. Others with one of them wait here until this transaction is over, and fail if it is committed.
+// What an operator has taken in again is new, and known from then on, so that the provider's own next try is none.
+func (t Taking) takeKeys(b *pgx.Batch) {
+	known := ``
+	if t.Again {
+		known = ` on conflict do nothing`
 	}
-	b.Queue(`with taken as (insert into delivery_keys (tenant_id, source_id, key) select $1, $2, unnest($3::text[]) on conflict do nothing returning key)
-		select count(*) = cardinality($3::text[]) from taken`, t.Delivery.TenantID, t.Integration.ID, keys).QueryRow(func(row pgx.Row) error {
-		err := row.Scan(fresh)
-		*fresh = *fresh || t.Again
-		return err
-	})
+	b.Queue(`insert into delivery_keys (tenant_id, source_id, key) select $1, $2, unnest($3::text[])`+known, t.Delivery.TenantID, t.Integration.ID, t.keys())
 }
 
 // maxKey is how long an outside id may be that is kept as it is, in bytes.

@@ -5,8 +5,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -37,13 +35,8 @@ func newLinear(t testing.TB) *linear {
 	var said struct{ Data struct{ Issue fields } }
 	require.NoError(t, json.Unmarshal(raw, &said))
 	l.issue = said.Data.Issue
-	to, err := url.Parse(l.authority.URL)
-	require.NoError(t, err)
 	mux := http.NewServeMux()
-	mux.Handle("/oauth/", &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(to)
-		r.Out.URL.Path = strings.Replace(r.In.URL.Path, "/oauth/", "/tenant/", 1)
-	}})
+	mux.Handle("/oauth/", l.authority.At("/oauth"))
 	mux.HandleFunc("POST /graphql", l.graphql)
 	l.Server = httptest.NewServer(mux)
 	t.Cleanup(l.Close)

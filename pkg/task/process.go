@@ -53,6 +53,7 @@ func (p *Processor) sweep(ctx context.Context) (err error) {
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-sweepGrace))
 		defer cancel()
 	}
+	err = p.late(ctx) // before the work: whatever becomes of that, it is told
 	for {
 		found, lookErr := postgres.All(ctx, p.DB.Lookup(), pgx.RowToStructByPos[Order], `select tenant_id::text, event_id::text from lookup_task_events($1)`, sweepSize)
 		if lookErr != nil {

@@ -101,7 +101,9 @@ func (v visit) receive(ctx context.Context, provider tracker.Provider, in tracke
 	if v.door.Secret > 0 {
 		v.delivery.Keep(in.Body) // what a stranger sends is not kept
 		if !v.door.Enabled {
-			_ = v.refuse(ctx, integration.Failed, errDisabled)
+			if err := v.refuse(ctx, integration.Failed, errDisabled); !errors.Is(err, errDisabled) { // it is not in the log
+				return Received{}, err
+			}
 			return Received{Outcome: integration.Failed}, nil
 		}
 	}

@@ -1,7 +1,6 @@
 package toolserver
 
 import (
-	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
@@ -113,7 +112,7 @@ func sameOrigin(a, b string) bool {
 var scopeTokens = regexp.MustCompile(`^[\x21\x23-\x5b\x5d-\x7e]+$`) // RFC 6749 §3.3
 
 func (s *Server) check() error {
-	if err := checkURL("url", s.URL); err != nil {
+	if err := text.CheckURL("url", s.URL); err != nil {
 		return err
 	}
 	if !slices.Contains([]mcp.Transport{mcp.Auto, mcp.Streamable, mcp.SSE}, s.Transport) {
@@ -169,7 +168,7 @@ func (c Credential) check() error {
 			secrets["auth.refreshToken"] = c.RefreshToken
 		}
 		if c.TokenURL != "" {
-			if err := checkURL("auth.tokenUrl", c.TokenURL); err != nil {
+			if err := text.CheckURL("auth.tokenUrl", c.TokenURL); err != nil {
 				return err
 			}
 		}
@@ -197,31 +196,4 @@ func (c Credential) shown() Auth {
 		}
 	}
 	return a
-}
-
-// checkURL takes what a client on the network may be sent to: what it says there, credentials among it, must not be readable on the way.
-func checkURL(field, s string) error {
-	if err := text.Check(field, s, 1, 2048); err != nil {
-		return err
-	}
-	u, err := url.Parse(s)
-	switch {
-	case err != nil || u.Opaque != "" || u.Hostname() == "":
-		return fault.Invalid("%s must be an absolute URL", field)
-	case u.User != nil:
-		return fault.Invalid("%s must not hold a user name or a password", field)
-	case u.Fragment != "":
-		return fault.Invalid("%s must not hold a fragment", field)
-	case u.Scheme == "https" || u.Scheme == "http" && thisMachine(u.Hostname()):
-		return nil
-	}
-	return fault.Invalid("%s must be https; http is for this machine only", field)
-}
-
-func thisMachine(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback()
 }

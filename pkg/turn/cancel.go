@@ -63,8 +63,9 @@ func Retry(ctx context.Context, tx pgx.Tx, tenantID, id string) (Decided, error)
 		return Decided{}, err
 	case s.running != "" || s.queued != "" || s.waiting != "" || s.turnNumber != t.number:
 		return Decided{}, fault.Invalid("only the last turn of a thread can be repeated")
-	case !s.agent.TakesTurns():
-		return Decided{}, fault.New(fault.Forbidden, "the agent is %s and takes no turns", s.agent)
+	}
+	if err := s.agent.CheckTurns(); err != nil {
+		return Decided{}, err
 	}
 	turnID := ident.New()
 	if err := CheckRate(ctx, tx, s.agentID, s.limits); err != nil {

@@ -6,7 +6,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/agentplatform/agentplatform/pkg/budget"
-	"github.com/agentplatform/agentplatform/pkg/fault"
 	"github.com/agentplatform/agentplatform/pkg/ident"
 	"github.com/agentplatform/agentplatform/pkg/notify"
 	"github.com/agentplatform/agentplatform/pkg/text"
@@ -39,8 +38,9 @@ func Continue(ctx context.Context, tx pgx.Tx, tenantID, threadID, lastTurnID, bo
 	switch {
 	case s.running != "" || s.queued != "" || s.waiting != "" || s.turnNumber != number || s.status != thread.Open:
 		return Continued{}, nil
-	case !s.agent.TakesTurns():
-		return Continued{}, fault.New(fault.Forbidden, "the agent is %s and takes no turns", s.agent)
+	}
+	if err := s.agent.CheckTurns(); err != nil {
+		return Continued{}, err
 	}
 	if err := CheckRate(ctx, tx, s.agentID, s.limits); err != nil {
 		return Continued{}, err

@@ -7,7 +7,6 @@ import (
 
 	"github.com/agentplatform/agentplatform/pkg/agent"
 	"github.com/agentplatform/agentplatform/pkg/budget"
-	"github.com/agentplatform/agentplatform/pkg/fault"
 	"github.com/agentplatform/agentplatform/pkg/ident"
 	"github.com/agentplatform/agentplatform/pkg/thread"
 )
@@ -16,8 +15,8 @@ import (
 // besides queues what belongs to it, nil: nothing. t says channel, title and metadata, and is completed. An agent that takes no turns is Forbidden, its limits
 // are RateLimitExceeded, its budgets BudgetExceeded; nothing is written then. Whoever commits must then dispatch the turn.
 func Open(ctx context.Context, tx pgx.Tx, tenantID string, a agent.Agent, t *thread.Thread, first Words, besides func(b *pgx.Batch, turnID string)) (turnID string, err error) {
-	if !a.Status.TakesTurns() {
-		return "", fault.New(fault.Forbidden, "the agent is %s and takes no turns", a.Status)
+	if err := a.Status.CheckTurns(); err != nil {
+		return "", err
 	}
 	if a.RateLimits != nil {
 		if err := CheckRate(ctx, tx, a.ID, *a.RateLimits); err != nil {

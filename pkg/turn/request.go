@@ -59,8 +59,8 @@ func Request(ctx context.Context, tx pgx.Tx, tenantID string, a Ask) (Asked, err
 	if err != nil {
 		return Asked{}, err
 	}
-	if !s.agent.TakesTurns() {
-		return Asked{}, fault.New(fault.Forbidden, "the agent is %s and takes no turns", s.agent)
+	if err := s.agent.CheckTurns(); err != nil {
+		return Asked{}, err
 	}
 	if s.waitsFor == Answer && !a.person() {
 		return Asked{}, fault.Invalid("thread %s waits for a person's answer", a.ThreadID)

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
-	"strings"
 
 	"github.com/stretchr/testify/require"
 
@@ -69,13 +66,8 @@ func (s *side) tracked() {
 	s.t.Helper()
 	s.authority = oauthtest.New(s.t)
 	s.authority.ClientSecret, s.authority.RedirectURIs = "the client's s3cret", []string{comesBack}
-	at, err := url.Parse(s.authority.URL)
-	require.NoError(s.t, err)
 	mux := http.NewServeMux()
-	mux.Handle("/oauth/", &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(at)
-		r.Out.URL.Path = strings.Replace(r.In.URL.Path, "/oauth/", "/tenant/", 1)
-	}})
+	mux.Handle("/oauth/", s.authority.At("/oauth"))
 	mux.HandleFunc("POST /graphql", func(w http.ResponseWriter, r *http.Request) {
 		person, _ := s.authority.Whose(r)
 		fmt.Fprintf(w, `{"data":{"viewer":{"id":%q,"name":"Ada","organization":{"id":"org-1","name":"Acme"}}}}`, person)

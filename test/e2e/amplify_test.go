@@ -101,7 +101,7 @@ func TestAmplify(t *testing.T) {
 func TestAmplifyIsRefused(t *testing.T) {
 	t.Parallel()
 	p := sharedPlatform(t)
-	foreign := p.as(t, "bob").query(t, `mutation { createThread(input: {channel: GITHUB}) { id } }`, nil).get("createThread.id")
+	foreign := p.foreign(t)
 	var problem string
 	code := node(t, p, "amplify.mjs", func(line json.RawMessage) {
 		if text := member(line, "error"); text != "" {

@@ -92,9 +92,9 @@ func TestBadTransport(t *testing.T) {
 func TestBadSubscriptions(t *testing.T) {
 	t.Parallel()
 	p := sharedPlatform(t)
-	alice, bob := p.as(t, "alice"), p.as(t, "bob")
+	alice := p.as(t, "alice")
 	own := alice.open(t)
-	foreign := bob.query(t, `mutation { createThread(input: {channel: SLACK}) { id } }`, nil).get("createThread.id")
+	foreign := p.foreign(t)
 	ctx, cancel := context.WithTimeout(t.Context(), waitTime)
 	defer cancel()
 	conn, err := p.dial(ctx, p.tlsClient(t), alice.tokens.AccessToken)

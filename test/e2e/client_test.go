@@ -229,6 +229,14 @@ func (u *user) open(t testing.TB) string {
 	return u.query(t, `mutation { createThread(input: {}) { id } }`, nil).get("createThread.id")
 }
 
+// foreign is a thread of another tenant, whose id no thread of the tests' tenant has: threads are counted for each tenant.
+func (p *platform) foreign(t testing.TB) string {
+	t.Helper()
+	p.superuser(t, `insert into thread_counters (tenant_id, prefix, last_number) select id, 'EMAIL', 1000000 from tenants where slug = 'globex'
+		on conflict (tenant_id, prefix) do update set last_number = greatest(thread_counters.last_number, 1000000)`)
+	return p.as(t, "bob").query(t, `mutation { createThread(input: {channel: EMAIL}) { id } }`, nil).get("createThread.id")
+}
+
 const sendDocument = `mutation ($input: SendMessageInput!) { sendMessage(input: $input) { id turnId threadId role body } }`
 
 // send sends a message of some lines and gives the id of the turn that will answer it.

@@ -190,7 +190,7 @@ func TestFiftyCuts(t *testing.T) {
 func TestEventsOfSomebodyElse(t *testing.T) {
 	t.Parallel()
 	p := sharedPlatform(t)
-	foreign := p.as(t, "bob").query(t, `mutation { createThread(input: {channel: SLACK}) { id } }`, nil).get("createThread.id")
+	foreign := p.foreign(t)
 	for query, want := range map[string]string{
 		`{ threadEvents(threadId: "` + foreign + `") { last } }`:              "404 NotFound thread not found",
 		`{ threadEvents(threadId: "SLACK-999999") { last } }`:                 "404 NotFound thread not found",

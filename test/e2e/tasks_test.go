@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"regexp"
 	"strings"
 	"sync"
@@ -39,13 +37,8 @@ func newLinear(t *testing.T) *linear {
 	l := &linear{t: t, authority: oauthtest.New(t), signing: rand.Text(), organization: ident.New(), issue: ident.New(), number: fmt.Sprint(time.Now().UnixMilli() % 1e6), ada: ident.New(),
 		bo: ident.New(), state: "Todo"}
 	l.authority.ClientSecret, l.authority.RedirectURIs = "the client's s3cret", []string{consolePage}
-	to, err := url.Parse(l.authority.URL)
-	require.NoError(t, err)
 	mux := http.NewServeMux()
-	mux.Handle("/oauth/", &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(to)
-		r.Out.URL.Path = strings.Replace(r.In.URL.Path, "/oauth/", "/tenant/", 1)
-	}})
+	mux.Handle("/oauth/", l.authority.At("/oauth"))
 	mux.HandleFunc("POST /graphql", l.graphql)
 	l.Server = httptest.NewServer(mux)
 	t.Cleanup(l.Close)

@@ -563,8 +563,10 @@ func TestAlarmsLookAtWhatIsThere(t *testing.T) {
 	ofSchedules := figures(`"(schedule\.[a-z]+)"`, "pkg", "schedule", "drift.go")
 	require.Equal(t, ofSchedules, figures(`"(schedule\.[a-z]+)"`, "infra", "app", "dashboard.tf"))
 	require.Subset(t, ofSchedules, figures(`"(schedule\.[a-z]+)"`, "infra", "app", "alarms.tf"))
-	ofIntegrations := `"(integrations\.[a-z]+)"`
-	require.Equal(t, figures(ofIntegrations, "pkg", "integration", "*.go"), figures(ofIntegrations, "infra", "app", "dashboard.tf"))
+	ofIntegrations := `"((?:integrations|tasks)\.[a-z.]+)"`
+	outside := slices.Sorted(slices.Values(append(figures(ofIntegrations, "pkg", "integration", "*.go"), figures(ofIntegrations, "pkg", "task", "*.go")...)))
+	require.Equal(t, outside, figures(ofIntegrations, "infra", "app", "dashboard.tf"))
+	require.Equal(t, slices.DeleteFunc(outside, func(name string) bool { return !strings.HasSuffix(name, ".lateness") }), figures(ofIntegrations, "infra", "app", "alarms.tf"))
 	ofTurns := `"(turns|cost|(?:turn|tokens|denials)\.[a-z_]+)`
 	told := append(figures(ofTurns+`"`, "pkg", "turn", "observe.go"), figures(ofTurns+`"`, "pkg", "handler", "denied.go")...)
 	told = slices.DeleteFunc(told, func(name string) bool { return name == "turn.duration" }) // the phases, all in all: for whoever looks for it

@@ -171,18 +171,6 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestTiers runs each tier's own tests: the whole tier with a provider that answers by itself, and each variable's rules.
-func TestTiers(t *testing.T) {
-	for _, tier := range tiers {
-		t.Run(tier, func(t *testing.T) {
-			t.Parallel()
-			out, err := terraform(t.Context(), folder(t, tier), nil, "test")
-			require.NoError(t, err, "%s", out)
-			require.Regexp(t, `Success! [1-9][0-9]* passed, 0 failed\.`, out)
-		})
-	}
-}
-
 // A plan is what terraform would make.
 type plan struct {
 	PlannedValues struct {

@@ -13,20 +13,22 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/metric"
 )
 
-// Page is a sink of metrics and the page that shows them. A figure "turn.duration" of milliseconds is the histogram agentplatform_turn_duration_seconds; all others are counters:
-// "tokens.input" is agentplatform_tokens_input_total.
+// Page is a sink of metrics and the page that shows them. A figure "turn.duration" of milliseconds is the histogram agentplatform_turn_duration_seconds; one of seconds is a gauge, for
+// it says how late something is now: "tasks.events.lateness" is agentplatform_tasks_events_lateness_seconds; all others are counters: "tokens.input" is agentplatform_tokens_input_total.
 type Page struct {
 	http.Handler
 	registry   *prometheus.Registry
 	mu         sync.Mutex
 	counters   map[string]*prometheus.CounterVec
 	histograms map[string]*prometheus.HistogramVec
+	gauges     map[string]*prometheus.GaugeVec
 }
 
 // New makes an empty page.
 func New() *Page {
 	r := prometheus.NewRegistry()
-	return &Page{Handler: promhttp.HandlerFor(r, promhttp.HandlerOpts{}), registry: r, counters: map[string]*prometheus.CounterVec{}, histograms: map[string]*prometheus.HistogramVec{}}
+	return &Page{Handler: promhttp.HandlerFor(r, promhttp.HandlerOpts{}), registry: r, counters: map[string]*prometheus.CounterVec{}, histograms: map[string]*prometheus.HistogramVec{},
+		gauges: map[string]*prometheus.GaugeVec{}}
 }
 
 // Take implements metric.Sink.
@@ -43,6 +45,8 @@ func (p *Page) Take(e metric.Event) []slog.Attr {
 			switch f.Unit {
 			case metric.Milliseconds:
 				p.histogram(name+"_seconds", by).WithLabelValues(value...).Observe(f.Value / 1000)
+			case metric.Seconds:
+				p.gauge(name+"_seconds", by).WithLabelValues(value...).Set(f.Value)
 			default:
 				if f.Value >= 0 {
 					p.counter(name+"_total", by).WithLabelValues(value...).Add(f.Value)
@@ -71,6 +75,16 @@ func (p *Page) histogram(name string, by []string) *prometheus.HistogramVec {
 		p.registry.MustRegister(h)
 	}
 	return h
+}
+
+func (p *Page) gauge(name string, by []string) *prometheus.GaugeVec {
+	g := p.gauges[name]
+	if g == nil {
+		g = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help(name)}, by)
+		p.gauges[name] = g
+		p.registry.MustRegister(g)
+	}
+	return g
 }
 
 // buckets are seconds: a phase takes a millisecond or so by itself, and minutes with a slow tool.

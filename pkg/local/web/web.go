@@ -1,8 +1,8 @@
-// Package web is local mode's own page: sign in, talk to the agent, see the reply stream and the turn's record, find the URLs.
+// Package web is local mode's own page: sign in, talk to the agent, see the reply stream and the turn's record, connect to task trackers, find the URLs.
 //
 // Invariants: the page uses nothing but the platform's public API and /local/outputs.json; it loads nothing from elsewhere and runs no
 // inline script or style; what people and models write is shown as text and never parsed as HTML (Trusted Types hold this in browsers
-// that have them).
+// that have them); what a task tracker sends the browser back with is taken out of the address at once, and is in memory only.
 package web
 
 import (

@@ -118,6 +118,18 @@ func TestTextIsNeverParsedAsHTMLAndTokensEndWithTheTab(t *testing.T) {
 	}
 }
 
+// A code or a state of a task tracker is in memory only: what the tab keeps is the session, and nothing of it is logged.
+func TestOnlyTheSessionIsKept(t *testing.T) {
+	all := sources(t)
+	require.Contains(t, all["session.js"], "sessionStorage.removeItem")
+	for name, text := range all {
+		if name != "session.js" {
+			require.NotRegexp(t, `sessionStorage|indexedDB|caches\.`, text, name)
+		}
+		require.NotContains(t, text, "console.", name)
+	}
+}
+
 // What the scripts import and look up exists.
 func TestScriptsAndPageFitTogether(t *testing.T) {
 	all := sources(t)

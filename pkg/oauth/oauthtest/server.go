@@ -61,13 +61,20 @@ func New(t testing.TB) *Server {
 	mux.HandleFunc("GET /.well-known/oauth-authorization-server/tenant", func(w http.ResponseWriter, _ *http.Request) {
 		write(w, http.StatusOK, map[string]any{"issuer": s.URL + "/tenant", "token_endpoint": s.URL + "/tenant/token", "response_types_supported": []string{}})
 	})
-	mux.HandleFunc("POST /tenant/token", s.token)
-	mux.HandleFunc("GET /tenant/authorize", s.authorize)
-	mux.HandleFunc("POST /tenant/revoke", s.revoke)
+	mux.Handle("/tenant/", s.At("/tenant"))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	s.URL = server.URL
 	return s
+}
+
+// At is what people and clients ask, below that path: for a provider that has it beside its API.
+func (s *Server) At(path string) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST "+path+"/token", s.token)
+	mux.HandleFunc("GET "+path+"/authorize", s.authorize)
+	mux.HandleFunc("POST "+path+"/revoke", s.revoke)
+	return mux
 }
 
 // Issuer is the server's name, TokenURL its token endpoint, AuthorizeURL its page for people, RevokeURL where tokens are revoked.

@@ -51,8 +51,8 @@ func (c *Caller) agent(ctx context.Context, tenantID, agentID string) (u user, e
 	if u.offer != nil {
 		u.Tools = c.Tools.With(u.offer.Tools())
 	}
-	if !status.TakesTurns() {
-		u.refusal = fault.New(fault.Forbidden, "the agent is %s and takes no turns", status)
+	if err := status.CheckTurns(); err != nil {
+		u.refusal = fault.From(err)
 	}
 	g, broken := rules.Ready()
 	u.PassInput, u.PassOutput = c.pass(g, broken, guardrail.ToolInput), c.pass(g, broken, guardrail.ToolOutput)

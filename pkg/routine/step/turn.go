@@ -57,8 +57,8 @@ func (n newStep) runTurn(ctx context.Context, tx pgx.Tx) (Begun, error) {
 // takesTurns is the agent, which works.
 func takesTurns(ctx context.Context, q postgres.Querier, id string) (agent.Agent, error) {
 	a, err := agent.Get(ctx, q, id)
-	if err == nil && !a.Status.TakesTurns() {
-		err = fault.New(fault.Forbidden, "the agent is %s and takes no turns", a.Status)
+	if err == nil {
+		err = a.Status.CheckTurns()
 	}
 	return a, err
 }

@@ -1,9 +1,11 @@
-// The page: the door (sign in), the list of threads, the open thread, and what is sent.
+// The page: the door (sign in), connections to task trackers, the list of threads, the open thread, and what is sent.
+import { complete, forget, isBack } from './connection.js';
 import { Conversation, over } from './conversation.js';
 import { $, ago, arrange, clock, h, say } from './dom.js';
 import { realtime } from './realtime.js';
 import { record } from './record.js';
 import { claims, graphql, outputs, signedIn, signIn, signOut } from './session.js';
+import { show as showTrackers } from './trackers.js';
 
 const doing = { idle: 'Ready', thinking: 'Thinking', calling_tool: 'Using a tool', streaming: 'Streaming', error: 'Error' };
 const sockets = { live: 'Live', connecting: 'Connecting…', waiting: 'Connection lost. Trying again…' };
@@ -18,6 +20,7 @@ let pending = null; // what is being sent: a retry of the same text must not sen
 function show() {
   $('door').hidden = signedIn();
   $('app').hidden = !signedIn();
+  $('back-here').hidden = !isBack();
   $('door').append($('outputs'));
   if (signedIn()) enter();
   else $('email').focus();
@@ -30,6 +33,10 @@ function leave(why) {
   threads.clear();
   $('text').value = '';
   $('sheet').close();
+  $('links').close();
+  $('connections').hidden = true;
+  $('trackers').replaceChildren();
+  notice();
   history.replaceState(null, '', '/');
   show();
   say($('refused'), why);
@@ -59,6 +66,7 @@ for (const user of $('users').querySelectorAll('button')) {
 }
 $('signout').addEventListener('click', () => {
   signOut();
+  forget();
   leave();
 });
 addEventListener('session-ended', () => leave('Your session has ended. Sign in again.'));
@@ -77,6 +85,41 @@ $('details').addEventListener('click', () => {
   $('sheet').showModal();
 });
 
+// ---- Connections to task trackers
+
+// notice tells what came of something, and whether it failed, or takes that away.
+function notice(text, failed) {
+  $('notice').textContent = text ?? '';
+  $('notice').className = failed ? 'problem' : '';
+}
+
+// act does what a button is for, once at a time.
+async function act(on, button) {
+  button.disabled = true;
+  notice();
+  try {
+    await on();
+    await showTrackers(act);
+  } catch (e) {
+    $('links').close(); // it covers the notice
+    if (signedIn()) notice(e.message, true);
+  } finally {
+    button.disabled = false;
+  }
+}
+
+$('connections').addEventListener('click', () => {
+  $('links').showModal();
+  act(() => {}, $('connections'));
+});
+
+// connections completes the connection that the user has come back with, if there is one, and offers the trackers that there are.
+async function connections() {
+  const told = await complete();
+  if (told) notice(told.text, told.failed);
+  await showTrackers(act);
+}
+
 // ---- Threads
 
 async function enter() {
@@ -88,6 +131,7 @@ async function enter() {
     $('socket').className = state;
   });
   route();
+  attempt(connections);
   await attempt(async () => {
     const agents = (await graphql('{ listAgents(limit: 100) { items { id name status } } }')).listAgents.items;
     const usable = agents.filter((a) => a.status === 'created' || a.status === 'active');
@@ -128,6 +172,7 @@ function route() {
   if (!signedIn() || (open && open.id === id)) return;
   open?.close();
   say($('problem'));
+  notice();
   $('log').setAttribute('aria-live', 'off'); // what is there already is read, not announced
   open = id ? new Conversation(id, socket, { changed: render, failed: (e) => say($('problem'), e?.message) }) : null;
   render();
