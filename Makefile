@@ -38,12 +38,13 @@ test: ## Check format, vet and run all tests
 	go vet -tags long ./...
 	go test -count=1 -vet=off -p $(TESTS) -timeout 10m ./...
 
-# What is tested by the packages of test/ runs in processes of its own, where the race detector of the test sees nothing: of them the long tests only.
-LONG = $$(grep -rhoE --include='*_long_test.go' --exclude-dir=node_modules '^func Test[A-Za-z0-9]+' test | sed 's/func //; /^TestMain$$/d' | paste -sd'|')
+# The packages of test/ look at the platform from outside, most of them at its processes, of which the race detector of a test sees nothing: of them the long
+# tests only. test/workflow runs the workflow engine in its own process.
+LONG := grep -rhoE --include='*_long_test.go' --exclude-dir=node_modules '^func Test[A-Za-z0-9]+' test | sed 's/func //; /^TestMain$$/d' | paste -sd'|'
 test-long: ## Run what make test leaves out: the race detector, the long tests, fuzzing
-	go test -tags long -vet=off -count=1 -timeout 45m -run "^($(LONG))$$" ./test/...
+	@long=$$($(LONG)); [[ -n $$long ]]; set -x; go test -tags long -vet=off -count=1 -timeout 45m -run "^($$long)$$" $$(go list ./test/... | grep -v /test/workflow$$)
 	go test -tags long -vet=off -count=1 -timeout 45m ./test/tamper
-	go test -race -tags long -vet=off -count=1 -timeout 45m $$(go list ./... | grep -v /test/)
+	go test -race -tags long -vet=off -count=1 -timeout 45m $$(go list ./... | grep -v /test/) ./test/workflow
 	@$(MAKE) fuzz FUZZTIME=10s
 
 chaos: ## Kill the platform over and over under conversations, and count what became of them (about 2 minutes; ARGS='-for 10m -seed 1')

@@ -132,7 +132,7 @@ func TestAgentsOfAnotherTenantDoNotExist(t *testing.T) {
 	templates, err := handlertest.Call[[]*agent.Template](t, p, "agent-template", functions.AgentTemplate, bob, args{},
 		agent.Agent{TemplateID: globex.TemplateID}, agent.Agent{TemplateID: acme.TemplateID})
 	require.Nil(t, err)
-	require.Equal(t, pgtest.ModelID, templates[0].ModelID)
+	require.Equal(t, pgtest.ModelID, *templates[0].ModelID)
 	require.Nil(t, templates[1])
 }
 

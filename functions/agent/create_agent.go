@@ -26,7 +26,7 @@ func CreateAgent(env *handler.Env) lambda.Handler {
 		if err != nil {
 			return agent.Agent{}, err
 		}
-		if err := checkEvaluators(a.Input.Fields); err != nil {
+		if err := checkEvaluators(a.Input.SettingFields); err != nil {
 			return agent.Agent{}, err
 		}
 		err = o.InTenant(ctx, db, caller.TenantID, func(tx pgx.Tx) error {

@@ -7,7 +7,7 @@ import (
 
 // checkEvaluators refuses evaluators that could not rate a turn. Package agent checks all of them but their schemas, for which it would have to link
 // what evaluates them.
-func checkEvaluators(f agent.Fields) error {
+func checkEvaluators(f agent.SettingFields) error {
 	if f.Evaluators.Value == nil {
 		return nil
 	}

@@ -25,7 +25,7 @@ func UpdateAgent(env *handler.Env) lambda.Handler {
 		if err != nil {
 			return agent.Agent{}, err
 		}
-		if err := checkEvaluators(a.Input); err != nil {
+		if err := checkEvaluators(a.Input.SettingFields); err != nil {
 			return agent.Agent{}, err
 		}
 		return outbox.Act(ctx, o, db, caller.TenantID, func(tx pgx.Tx) (agent.Agent, []audit.Event, error) {

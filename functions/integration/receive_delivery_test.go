@@ -97,7 +97,7 @@ func TestADeliveryThatIsRefused(t *testing.T) {
 		"not JSON":    {f.integration.ID, signing, []byte(`{`), http.StatusBadRequest},
 		"no message":  {f.integration.ID, signing, args{"conversation": "a"}, http.StatusBadRequest},
 		"large":       {f.integration.ID, signing, []byte(`{"message":"` + strings.Repeat("x", handler.MaxBody) + `"}`), http.StatusRequestEntityTooLarge},
-		"large, lost": {ident.New(), signing, []byte(`{"message":"` + strings.Repeat("x", handler.MaxBody) + `"}`), http.StatusUnauthorized},
+		"large, lost": {ident.New(), signing, []byte(`{"message":"` + strings.Repeat("x", handler.MaxBody) + `"}`), http.StatusRequestEntityTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := f.deliver(c.to, c.secret, "1", c.body)

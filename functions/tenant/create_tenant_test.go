@@ -61,7 +61,7 @@ func TestCreateTenant(t *testing.T) {
 	require.Equal(t, []any{"Assistant", agent.Active}, []any{a.Name, a.Status})
 	templates, err := handlertest.Call[[]*agent.Template](t, p, "agent-template", agents.AgentTemplate, owner, args{}, a)
 	require.Nil(t, err)
-	require.Equal(t, handlertest.Model, templates[0].ModelID)
+	require.Equal(t, handlertest.Model, *templates[0].ModelID)
 
 	// It is in the new tenant's log, done by the operator.
 	require.Equal(t, audit.AgentCreated, recorded[0].Type)

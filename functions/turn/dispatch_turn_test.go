@@ -145,7 +145,7 @@ func TestAnUnknownSelectorFailsTheTurn(t *testing.T) {
 		_, id := s.ask("large")
 		require.NoError(t, s.dispatch(id))
 		require.Equal(t, turn.Failed, s.turn(id).Status)
-		require.Equal(t, `the runtime "large" is not part of this deployment; name it in AGENT_RUNTIMES, or another one in the agent's template`, *s.turn(id).Error)
+		require.Equal(t, `the runtime "large" is not part of this deployment; name it in AGENT_RUNTIMES, or another one in the agent or its template`, *s.turn(id).Error)
 	}
 }
 

@@ -2,7 +2,6 @@
 package agent
 
 import (
-	"regexp"
 	"slices"
 
 	"github.com/agentplatform/agentplatform/pkg/evaluator"
@@ -48,24 +47,31 @@ func (s Status) CheckTurns() error {
 	return fault.New(fault.Forbidden, "the agent is %s and takes no turns", s)
 }
 
-// Agent is an agent as the API shows it.
+// Agent is an agent as the API shows it. A nil setting takes the template's.
 type Agent struct {
 	ID              string            `json:"id"`
 	Name            string            `json:"name"`
 	Description     *string           `json:"description"`
 	Status          Status            `json:"status"`
+	ModelID         *string           `json:"modelId"`
+	Runtime         *string           `json:"runtime"` // the selector
 	SystemPrompt    *string           `json:"systemPrompt"`
 	TemplateID      string            `json:"templateId"`
 	SkillPackIDs    *[]string         `json:"skillPackIds"`
 	KnowledgeBaseID *string           `json:"knowledgeBaseId"`
-	GuardrailID     *string           `json:"guardrailId"`   // nil: the template's
-	Tools           *[]string         `json:"tools"`         // grants; nil: the template's
-	ToolApprovals   *[]string         `json:"toolApprovals"` // of the granted ones, those whose calls a person approves; nil: the template's
-	Evaluators      *[]evaluator.Spec `json:"evaluators"`    // of its turns; nil: the template's
-	FetchHosts      *[]string         `json:"fetchHosts"`    // that http_fetch may ask; nil: the template's
+	GuardrailID     *string           `json:"guardrailId"`
+	Tools           *[]string         `json:"tools"`         // grants
+	ToolApprovals   *[]string         `json:"toolApprovals"` // of the granted ones, those whose calls a person approves
+	Evaluators      *[]evaluator.Spec `json:"evaluators"`    // of its turns
+	FetchHosts      *[]string         `json:"fetchHosts"`    // that http_fetch may ask
 	RateLimits      *RateLimits       `json:"rateLimits"`
 	CreatedAt       ident.Time        `json:"createdAt"`
 	UpdatedAt       ident.Time        `json:"updatedAt"`
+}
+
+func (a *Agent) settings() settings {
+	return settings{modelID: &a.ModelID, runtime: &a.Runtime, systemPrompt: &a.SystemPrompt, guardrailID: &a.GuardrailID, knowledgeBaseID: &a.KnowledgeBaseID,
+		tools: &a.Tools, toolApprovals: &a.ToolApprovals, skillPackIDs: &a.SkillPackIDs, fetchHosts: &a.FetchHosts, evaluators: &a.Evaluators}
 }
 
 // RateLimits is how many turns may start in any period of that length; nil is no limit.
@@ -89,19 +95,13 @@ func (l *RateLimits) check() error {
 
 // Fields are what a caller sets on an agent.
 type Fields struct {
-	Name            text.Patch[string]           `json:"name,omitzero"`
-	Description     text.Patch[string]           `json:"description,omitzero"`
-	Status          text.Patch[Status]           `json:"status,omitzero"`
-	SystemPrompt    text.Patch[string]           `json:"systemPrompt,omitzero"`
-	TemplateID      text.Patch[string]           `json:"templateId,omitzero"`
-	SkillPackIDs    text.Patch[[]string]         `json:"skillPackIds,omitzero"`
-	KnowledgeBaseID text.Patch[string]           `json:"knowledgeBaseId,omitzero"`
-	GuardrailID     text.Patch[string]           `json:"guardrailId,omitzero"`
-	Tools           text.Patch[[]string]         `json:"tools,omitzero"`
-	ToolApprovals   text.Patch[[]string]         `json:"toolApprovals,omitzero"`
-	Evaluators      text.Patch[[]evaluator.Spec] `json:"evaluators,omitzero"` // whoever calls has checked their schemas: grade.CheckAgents
-	FetchHosts      text.Patch[[]string]         `json:"fetchHosts,omitzero"`
-	RateLimits      text.Patch[RateLimits]       `json:"rateLimits,omitzero"`
+	Name         text.Patch[string] `json:"name,omitzero"`
+	Description  text.Patch[string] `json:"description,omitzero"`
+	Status       text.Patch[Status] `json:"status,omitzero"`
+	SystemPrompt text.Patch[string] `json:"systemPrompt,omitzero"`
+	TemplateID   text.Patch[string] `json:"templateId,omitzero"`
+	SettingFields
+	RateLimits text.Patch[RateLimits] `json:"rateLimits,omitzero"`
 }
 
 // apply changes a by the given fields and checks the result.
@@ -126,73 +126,17 @@ func (f Fields) apply(a *Agent) error {
 	}
 	f.Description.Apply(&a.Description)
 	f.SystemPrompt.Apply(&a.SystemPrompt)
-	f.SkillPackIDs.Apply(&a.SkillPackIDs)
-	f.KnowledgeBaseID.Apply(&a.KnowledgeBaseID)
-	f.GuardrailID.Apply(&a.GuardrailID)
-	f.Tools.Apply(&a.Tools)
-	f.ToolApprovals.Apply(&a.ToolApprovals)
 	f.RateLimits.Apply(&a.RateLimits)
-	f.Evaluators.Apply(&a.Evaluators)
-	f.FetchHosts.Apply(&a.FetchHosts)
+	f.SettingFields.apply(a.settings())
 	return a.check()
 }
 
 func (a *Agent) check() error {
-	if err := text.Check("name", a.Name, 1, 200); err != nil {
+	if err := checkNames(a.Name, a.Description); err != nil {
 		return err
 	}
-	if err := text.CheckOptional("description", a.Description, 4<<10); err != nil {
+	if err := a.settings().check(); err != nil {
 		return err
-	}
-	if err := text.CheckOptional("systemPrompt", a.SystemPrompt, 64<<10); err != nil {
-		return err
-	}
-	if err := text.CheckOptional("knowledgeBaseId", a.KnowledgeBaseID, 200); err != nil {
-		return err
-	}
-	if a.SkillPackIDs != nil {
-		if len(*a.SkillPackIDs) > 50 {
-			return fault.Invalid("skillPackIds holds more than 50 entries")
-		}
-		for _, id := range *a.SkillPackIDs {
-			if err := text.Check("skillPackIds", id, 1, 200); err != nil {
-				return err
-			}
-		}
-	}
-	if err := checkGrants("tools", a.Tools); err != nil {
-		return err
-	}
-	if err := checkGrants("toolApprovals", a.ToolApprovals); err != nil {
-		return err
-	}
-	if err := checkFetchHosts(a.FetchHosts); err != nil {
-		return err
-	}
-	if a.Evaluators != nil {
-		checked, err := evaluator.CheckAgents(*a.Evaluators)
-		if err != nil {
-			return err
-		}
-		a.Evaluators = &checked
 	}
 	return a.RateLimits.check()
-}
-
-// grants are words of the tool registry: a tool's name or capability, or the beginning of names and a *.
-var grants = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}\*?$|^\*$`)
-
-func checkGrants(field string, words *[]string) error {
-	if words == nil {
-		return nil
-	}
-	if len(*words) > 200 {
-		return fault.Invalid("%s holds more than 200 entries", field)
-	}
-	for _, w := range *words {
-		if !grants.MatchString(w) {
-			return fault.Invalid("%s holds %q, which is no tool's name or capability: letters, digits, _ and -, at most 64, and a * at the end for all that begin so", field, w)
-		}
-	}
-	return nil
 }

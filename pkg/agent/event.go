@@ -7,7 +7,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/agentplatform/agentplatform/pkg/audit"
-	"github.com/agentplatform/agentplatform/pkg/postgres"
 )
 
 // event is an audited act on a. Who did it is whoever records it.
@@ -41,9 +40,7 @@ func changes(ctx context.Context, tx pgx.Tx, before, after Agent) (events []audi
 		if err != nil {
 			return nil, err
 		}
-		if added, removed := without(now, then), without(then, now); len(added)+len(removed) > 0 {
-			events = append(events, after.event(audit.AgentSkillsChanged, map[string]any{"addedSkills": added, "removedSkills": removed}))
-		}
+		events = after.skillsChanged(then, now)
 	}
 	if before.Status != Archived && after.Status == Archived {
 		events = append(events, after.deletion(nil))
@@ -51,16 +48,23 @@ func changes(ctx context.Context, tx pgx.Tx, before, after Agent) (events []audi
 	return events, nil
 }
 
-// skills are the skill packs that a turn of a takes: its own, or else its template's.
-func skills(ctx context.Context, q postgres.Querier, a Agent) ([]string, error) {
+// skillsChanged is the event of other skill packs than before; the same ones are none.
+func (a Agent) skillsChanged(then, now []string) []audit.Event {
+	added, removed := without(now, then), without(then, now)
+	if len(added)+len(removed) == 0 {
+		return nil
+	}
+	return []audit.Event{a.event(audit.AgentSkillsChanged, map[string]any{"addedSkills": added, "removedSkills": removed})}
+}
+
+// skills are the skill packs that a turn of a takes: its own, or else its template's, which stay until tx ends: a template's change records what it does
+// to its agents.
+func skills(ctx context.Context, tx pgx.Tx, a Agent) ([]string, error) {
 	if a.SkillPackIDs != nil {
 		return *a.SkillPackIDs, nil
 	}
-	t, err := postgres.One(ctx, q, "template", scanTemplate, `select `+templateColumns+` from agent_templates where id = $1`, a.TemplateID)
-	if err != nil || t.SkillPackIDs == nil {
-		return nil, err
-	}
-	return *t.SkillPackIDs, nil
+	t, err := oneTemplate(ctx, tx, a.TemplateID, ` for share`)
+	return t.skills(), err
 }
 
 // without is what of these is not among others, each once, sorted.

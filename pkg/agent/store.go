@@ -12,18 +12,28 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/text"
 )
 
-const columns = `id, name, description, status, system_prompt, template_id, skill_pack_ids, knowledge_base_id,
-	tools, approvals, turns_per_minute, turns_per_hour, turns_per_day, created_at, updated_at, guardrail_id, evaluators, fetch_hosts`
+// columns are those of an agent; changing, the last of them, may change.
+const (
+	columns  = `created_at, id, ` + changing
+	changing = `name, description, status, template_id, turns_per_minute, turns_per_hour, turns_per_day, updated_at, ` + settingColumns
+)
 
 func scan(row pgx.CollectableRow) (Agent, error) {
 	var a Agent
 	var limits RateLimits
-	err := row.Scan(&a.ID, &a.Name, &a.Description, &a.Status, &a.SystemPrompt, &a.TemplateID, &a.SkillPackIDs, &a.KnowledgeBaseID,
-		&a.Tools, &a.ToolApprovals, &limits.TurnsPerMinute, &limits.TurnsPerHour, &limits.TurnsPerDay, &a.CreatedAt, &a.UpdatedAt, &a.GuardrailID, &a.Evaluators, &a.FetchHosts)
+	err := row.Scan(append([]any{&a.CreatedAt, &a.ID, &a.Name, &a.Description, &a.Status, &a.TemplateID,
+		&limits.TurnsPerMinute, &limits.TurnsPerHour, &limits.TurnsPerDay, &a.UpdatedAt}, a.settings().places()...)...)
 	if limits != (RateLimits{}) {
 		a.RateLimits = &limits
 	}
 	return a, err
+}
+
+// values are what to write to columns.
+func (a Agent) values() []any {
+	limits := a.limits()
+	return append([]any{a.CreatedAt, a.ID, a.Name, a.Description, a.Status, a.TemplateID, limits.TurnsPerMinute, limits.TurnsPerHour, limits.TurnsPerDay, a.UpdatedAt},
+		a.settings().values()...)
 }
 
 // Cursor is the sort key of the agent list.
@@ -72,17 +82,15 @@ func Create(ctx context.Context, tx pgx.Tx, tenantID string, f Fields) (Agent, e
 		return Agent{}, err
 	}
 	a.TemplateID = template
-	if err := a.holdGuardrail(ctx, tx); err != nil {
+	if err := a.settings().holdGuardrail(ctx, tx); err != nil {
 		return Agent{}, err
 	}
 	return a, insert(ctx, tx, tenantID, a)
 }
 
 func insert(ctx context.Context, tx pgx.Tx, tenantID string, a Agent) error {
-	limits := a.limits()
-	_, err := tx.Exec(ctx, `insert into agents (tenant_id, `+columns+`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
-		tenantID, a.ID, a.Name, a.Description, a.Status, a.SystemPrompt, a.TemplateID, a.SkillPackIDs, a.KnowledgeBaseID,
-		a.Tools, a.ToolApprovals, limits.TurnsPerMinute, limits.TurnsPerHour, limits.TurnsPerDay, a.CreatedAt, a.UpdatedAt, a.GuardrailID, a.Evaluators, a.FetchHosts)
+	_, err := tx.Exec(ctx, `insert into agents (tenant_id, `+columns+`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
+		append([]any{tenantID}, a.values()...)...)
 	return err
 }
 
@@ -109,34 +117,17 @@ func Update(ctx context.Context, tx pgx.Tx, id string, f Fields) (Agent, []audit
 		}
 	}
 	if f.GuardrailID.Set {
-		if err := a.holdGuardrail(ctx, tx); err != nil {
+		if err := a.settings().holdGuardrail(ctx, tx); err != nil {
 			return Agent{}, nil, err
 		}
 	}
 	a.UpdatedAt = ident.Now()
-	limits := a.limits()
-	_, err = tx.Exec(ctx, `update agents set name = $2, description = $3, status = $4, system_prompt = $5, template_id = $6, skill_pack_ids = $7,
-		knowledge_base_id = $8, turns_per_minute = $9, turns_per_hour = $10, turns_per_day = $11, updated_at = $12, tools = $13, approvals = $14, guardrail_id = $15, evaluators = $16, fetch_hosts = $17 where id = $1`,
-		a.ID, a.Name, a.Description, a.Status, a.SystemPrompt, a.TemplateID, a.SkillPackIDs,
-		a.KnowledgeBaseID, limits.TurnsPerMinute, limits.TurnsPerHour, limits.TurnsPerDay, a.UpdatedAt, a.Tools, a.ToolApprovals, a.GuardrailID, a.Evaluators, a.FetchHosts)
+	_, err = tx.Exec(ctx, `update agents set (`+changing+`) = ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) where id = $1`, a.values()[1:]...)
 	if err != nil {
 		return Agent{}, nil, err
 	}
 	events, err := changes(ctx, tx, before, a)
 	return a, events, err
-}
-
-// holdGuardrail checks that a's own guardrail exists, and keeps it from being deleted until tx ends.
-func (a *Agent) holdGuardrail(ctx context.Context, tx pgx.Tx) error {
-	if a.GuardrailID == nil {
-		return nil
-	}
-	if !ident.Valid(*a.GuardrailID) {
-		return fault.Missing("guardrail")
-	}
-	id, err := postgres.One(ctx, tx, "guardrail", pgx.RowTo[string], `select id::text from guardrails where id = $1 for key share`, *a.GuardrailID)
-	a.GuardrailID = &id
-	return err
 }
 
 // Delete archives an agent; the events are for tx to record. An agent that is archived already stays as it is, without an event.

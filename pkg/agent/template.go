@@ -1,93 +1,72 @@
 package agent
 
 import (
-	"context"
-	"errors"
-
-	"github.com/jackc/pgx/v5"
-
 	"github.com/agentplatform/agentplatform/pkg/evaluator"
 	"github.com/agentplatform/agentplatform/pkg/fault"
 	"github.com/agentplatform/agentplatform/pkg/ident"
-	"github.com/agentplatform/agentplatform/pkg/postgres"
+	"github.com/agentplatform/agentplatform/pkg/text"
 )
 
-// Template is what agents share; an agent overrides it field by field.
+// DefaultRuntime is the selector of a template that says none.
+const DefaultRuntime = "default"
+
+// Template is what agents share; an agent overrides it field by field. It has a model, a runtime and each of the lists that are not null in the API.
 type Template struct {
 	ID              string            `json:"id"`
 	Name            string            `json:"name"`
 	Description     *string           `json:"description"`
-	ModelID         string            `json:"modelId"`
+	IsDefault       bool              `json:"isDefault"` // of agents that are made without one
+	ModelID         *string           `json:"modelId"`
 	SystemPrompt    *string           `json:"systemPrompt"`
-	Runtime         string            `json:"runtime"`
-	Tools           []string          `json:"tools"`
-	ToolApprovals   []string          `json:"toolApprovals"`
+	Runtime         *string           `json:"runtime"`
+	Tools           *[]string         `json:"tools"`
+	ToolApprovals   *[]string         `json:"toolApprovals"`
 	GuardrailID     *string           `json:"guardrailId"`
 	SkillPackIDs    *[]string         `json:"skillPackIds"`
 	KnowledgeBaseID *string           `json:"knowledgeBaseId"`
 	Evaluators      *[]evaluator.Spec `json:"evaluators"` // of its agents' turns
-	FetchHosts      []string          `json:"fetchHosts"` // that http_fetch may ask
+	FetchHosts      *[]string         `json:"fetchHosts"` // that http_fetch may ask
 	CreatedAt       ident.Time        `json:"createdAt"`
 	UpdatedAt       ident.Time        `json:"updatedAt"`
 }
 
-const templateColumns = `id, name, description, model_id, system_prompt, runtime, tools, approvals, guardrail_id, skill_pack_ids, knowledge_base_id, created_at, updated_at, evaluators, fetch_hosts`
-
-func scanTemplate(row pgx.CollectableRow) (Template, error) {
-	var t Template
-	err := row.Scan(&t.ID, &t.Name, &t.Description, &t.ModelID, &t.SystemPrompt, &t.Runtime, &t.Tools, &t.ToolApprovals, &t.GuardrailID, &t.SkillPackIDs,
-		&t.KnowledgeBaseID, &t.CreatedAt, &t.UpdatedAt, &t.Evaluators, &t.FetchHosts)
-	return t, err
+func (t *Template) settings() settings {
+	return settings{modelID: &t.ModelID, runtime: &t.Runtime, systemPrompt: &t.SystemPrompt, guardrailID: &t.GuardrailID, knowledgeBaseID: &t.KnowledgeBaseID,
+		tools: &t.Tools, toolApprovals: &t.ToolApprovals, skillPackIDs: &t.SkillPackIDs, fetchHosts: &t.FetchHosts, evaluators: &t.Evaluators}
 }
 
-// Templates are the templates with these ids, by id; those that do not exist are left out.
-func Templates(ctx context.Context, q postgres.Querier, ids []string) (map[string]Template, error) {
-	return postgres.Index(ctx, q, scanTemplate, func(t Template) string { return t.ID }, `select `+templateColumns+` from agent_templates where id = any($1::uuid[])`, ids)
+// TemplateFields are what a caller sets on a template.
+type TemplateFields struct {
+	Name         text.Patch[string] `json:"name,omitzero"`
+	Description  text.Patch[string] `json:"description,omitzero"`
+	SystemPrompt text.Patch[string] `json:"systemPrompt,omitzero"`
+	SettingFields
 }
 
-// Default is what a tenant begins with: its default template and an active agent of it.
-type Default struct {
-	TemplateID, ID string // empty: new ones
-	ModelID        string // the template's. Required
-	Name           string // of the agent
-	SystemPrompt   string // of the agent
-}
-
-// CreateDefault adds the tenant's default template and an active agent.
-func CreateDefault(ctx context.Context, tx pgx.Tx, tenantID string, d Default) (Agent, error) {
-	a := Agent{ID: d.ID, Name: d.Name, Status: Active, SystemPrompt: &d.SystemPrompt, TemplateID: d.TemplateID, CreatedAt: ident.Now()}
-	a.UpdatedAt = a.CreatedAt
-	if a.ID == "" {
-		a.ID = ident.New()
+// apply changes t by the given fields, completes it and checks the result.
+func (f TemplateFields) apply(t *Template) error {
+	if f.Name.Set {
+		if f.Name.Value == nil {
+			return fault.Invalid("name must not be null")
+		}
+		t.Name = *f.Name.Value
 	}
-	if a.TemplateID == "" {
-		a.TemplateID = ident.New()
+	f.Description.Apply(&t.Description)
+	f.SystemPrompt.Apply(&t.SystemPrompt)
+	f.SettingFields.apply(t.settings())
+	if t.ModelID == nil {
+		return fault.Invalid("modelId must not be null")
 	}
-	if err := a.check(); err != nil {
-		return Agent{}, err
+	if t.Runtime == nil {
+		t.Runtime = new(DefaultRuntime)
 	}
-	_, err := tx.Exec(ctx, `insert into agent_templates (tenant_id, id, name, model_id, tools, is_default) values ($1, $2, 'Default', $3, '{ask_user,read_thread}', true)`,
-		tenantID, a.TemplateID, d.ModelID)
-	if err != nil {
-		return Agent{}, err
+	for _, list := range []**[]string{&t.Tools, &t.ToolApprovals, &t.FetchHosts} {
+		if *list == nil {
+			*list = &[]string{}
+		}
 	}
-	return a, insert(ctx, tx, tenantID, a)
-}
-
-// templateFor is the id of the chosen template, which must exist, or of the tenant's default one.
-func templateFor(ctx context.Context, tx pgx.Tx, chosen string) (string, error) {
-	var id string
-	var err error
-	switch {
-	case chosen == "":
-		err = tx.QueryRow(ctx, `select id from agent_templates where is_default`).Scan(&id)
-	case ident.Valid(chosen):
-		err = tx.QueryRow(ctx, `select id from agent_templates where id = $1`, chosen).Scan(&id)
-	default:
-		err = pgx.ErrNoRows
+	if err := checkNames(t.Name, t.Description); err != nil {
+		return err
 	}
-	if errors.Is(err, pgx.ErrNoRows) {
-		return "", fault.Missing("template")
-	}
-	return id, err
+	return t.settings().check()
 }

@@ -22,7 +22,7 @@ type Runtime interface {
 	Start(ctx context.Context, session string, dispatch []byte) error
 }
 
-// Runtimes are a deployment's runtimes by selector, the word that an agent's template names.
+// Runtimes are a deployment's runtimes by selector, the word that an agent or its template names.
 type Runtimes map[string]Runtime
 
 // SessionHeader carries the session, in a call and in what AgentCore passes on of it.
@@ -46,6 +46,9 @@ var (
 	selector   = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 	runtimeARN = regexp.MustCompile(`^(arn:aws[a-z-]*:bedrock-agentcore:[a-z0-9-]+:[0-9]{12}:runtime/[A-Za-z0-9_-]+)(?:/runtime-endpoint/([A-Za-z][A-Za-z0-9_]*))?$`)
 )
+
+// IsSelector reports whether a runtime may have this selector.
+func IsSelector(s string) bool { return selector.MatchString(s) }
 
 // Parse reads the setting AGENT_RUNTIMES: selector=target, comma-separated. A target is the ARN of an agent runtime or of one of its endpoints,
 // or a URL.

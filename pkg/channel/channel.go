@@ -89,6 +89,7 @@ type Event struct {
 	Kind   string  // the provider's word for it, for the log: "app_mention", "issue_comment"
 	Answer *Answer // a handshake: nothing else is done
 	Said   *Said   // nil: nothing to do
+	Held   string  // why the provider has kept other deliveries back, for people; "": it says nothing of that
 }
 
 // Answer is what a handshake is answered with, as JSON.

@@ -107,7 +107,14 @@ func sound(t testing.TB, e channel.Event, err error) {
 		require.True(t, utf8.ValidString(err.Error()))
 		require.Nil(t, e.Said)
 		require.Nil(t, e.Answer)
+		require.Empty(t, e.Held)
 		return
+	}
+	if e.Held != "" {
+		plain(t, e.Held)
+		require.Less(t, len(e.Held), 200)
+		require.Nil(t, e.Answer)
+		require.Nil(t, e.Said)
 	}
 	if e.Answer != nil {
 		require.True(t, json.Valid(e.Answer.Body))

@@ -82,6 +82,9 @@ func (s slack) Read(in Inbound, c Config) (Event, error) {
 		return e, err
 	case "app_rate_limited":
 		e.ID = fmt.Sprintf("%s-%d", e.Kind, envelope.Minute)
+		if _, _, ours := envelope.home(c); ours {
+			e.Held = "Slack has held events back: there were more than it delivers to an app"
+		}
 		return e, nil
 	case "event_callback":
 		if !deliveryIDs.MatchString(e.ID) {

@@ -109,7 +109,8 @@ func TestSlackReadWhatIsNothingToDo(t *testing.T) {
 		"somebody of nowhere":                {body: changed(t, "slack/hand.message.slack-connect.json", `"T_OTHER"`, `""`), kind: "message"},
 		"another workspace":                  {body: fixture(t, "slack/app_mention.json"), kind: "app_mention"},
 		"an event of another kind":           {body: []byte(`{"type":"event_callback","event_id":"Ev1","team_id":"T111","event":{"type":"team_join","user":{"id":"U1"},"channel":{}}}`), kind: "team_join"},
-		"too many events":                    {body: fixture(t, "slack/app_rate_limited.json"), kind: "app_rate_limited"},
+		"too many events":                    {body: changed(t, "slack/app_rate_limited.json", "T123ABC456", "T111"), kind: "app_rate_limited"},
+		"too many events of others":          {body: fixture(t, "slack/app_rate_limited.json"), kind: "app_rate_limited"},
 		"a mention of one that is unknown":   {body: changed(t, pair, `"is_bot": true`, `"is_bot": false`, `"thread_ts": "1610261600.000100"`, `"x": 1`), kind: "message", config: `{}`},
 	} {
 		given := v.config
@@ -121,6 +122,7 @@ func TestSlackReadWhatIsNothingToDo(t *testing.T) {
 		require.Nil(t, e.Answer, name)
 		require.Equal(t, v.kind, e.Kind, name)
 		require.NotEmpty(t, e.ID, name)
+		require.Equal(t, name == "too many events", e.Held != "", name)
 	}
 }
 

@@ -105,14 +105,7 @@ func TestAReplyIsLookedForBeforeItIsPostedAgain(t *testing.T) {
 			r.post, r.look = c.post, c.look
 			courier := w.courier()
 			if c.dies != "" {
-				died := make(chan struct{})
-				go func() {
-					defer close(died)
-					dies := *courier
-					dies.Signal = exits(c.dies)
-					_ = dies.Deliver(t.Context(), task)
-				}()
-				<-died
+				w.killed(task, c.dies)
 			}
 			for range 12 {
 				require.NoError(t, courier.Deliver(t.Context(), task))

@@ -1,14 +1,9 @@
 package integration_test
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,31 +14,6 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/ident"
 	"github.com/agentplatform/agentplatform/pkg/integration"
 )
-
-// channelDesk takes in what happens in the channels of a Slack workspace.
-type channelDesk struct{ *desk }
-
-func newChannelDesk(t testing.TB) channelDesk {
-	w := newWorld(t)
-	return channelDesk{w.desk(w.create(w.slack(newWorkspace(t))))}
-}
-
-// hear is a message of a channel that the app is in, as Slack delivers it.
-func (d channelDesk) hear(n int, ts, root, text string) (integration.Received, error) {
-	d.t.Helper()
-	message := map[string]any{"type": "message", "channel_type": "channel", "channel": "C111", "user": "W222", "team": "T0001", "ts": ts, "text": text}
-	if root != "" {
-		message["thread_ts"] = root
-	}
-	body, err := json.Marshal(map[string]any{"type": "event_callback", "event_id": fmt.Sprint("Ev", n), "team_id": "T0001", "api_app_id": "A111", "event": message,
-		"authorizations": []any{map[string]any{"team_id": "T0001", "user_id": "U0BOT", "is_bot": true}}})
-	require.NoError(d.t, err)
-	at := strconv.FormatInt(time.Now().Unix(), 10)
-	mac := hmac.New(sha256.New, []byte(signing))
-	mac.Write([]byte("v0:" + at + ":" + string(body)))
-	h := http.Header{"X-Slack-Request-Timestamp": {at}, "X-Slack-Signature": {"v0=" + hex.EncodeToString(mac.Sum(nil))}}
-	return d.receiver.Receive(d.t.Context(), d.integration.ID, channel.Inbound{Header: h.Get, Body: body, Now: time.Now()}, nil)
-}
 
 // What people say to one another where the app only listens is not kept, and uses up nothing of what may be said to the agent.
 func TestWhatIsSaidToOthers(t *testing.T) {

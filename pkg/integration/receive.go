@@ -44,7 +44,7 @@ var ErrSignature = fault.New(fault.Unauthorized, "no integration has this id and
 
 // Received is what became of a delivery.
 type Received struct {
-	Taken                      // its Delivery has no ID if it is not in the log: there was nothing to do
+	Taken                      // its Delivery has no ID if it is not in the log: there was nothing to do, or it has enough of the kind
 	Answer     json.RawMessage // a handshake's; nil: none
 	RetryAfter time.Duration   // of one beyond the limit
 }
@@ -66,6 +66,9 @@ type door struct {
 func (r *Receiver) Receive(ctx context.Context, id string, in channel.Inbound, broken error) (Received, error) {
 	id = strings.ToLower(id) // one spelling: deliveries are counted by it
 	enter, err := r.enter(ctx, id, in)
+	if errors.Is(err, ErrSignature) && broken != nil { // as it is told of one that there is: nobody learns which there are
+		err = broken
+	}
 	if err != nil {
 		return Received{}, err
 	}
@@ -143,6 +146,9 @@ func (r *Receiver) read(ctx context.Context, enter door, d Delivery, in channel.
 	}
 	e, why := enter.channel.Read(in, config)
 	d.Event, d.ProviderID = &e.Kind, &e.ID
+	if e.Held != "" {
+		return r.held(ctx, d, e.Held)
+	}
 	if why == nil && e.Answer == nil {
 		switch ours, err := r.ours(ctx, d, e.Said); {
 		case err != nil:
@@ -180,14 +186,6 @@ func (r *Receiver) read(ctx context.Context, enter door, d Delivery, in channel.
 	return Received{Taken: taken}, nil
 }
 
-// ignored counts a delivery that says nothing to the agent: there is no other trace of it.
-func ignored(ctx context.Context, d Delivery) {
-	about := []slog.Attr{slog.String("tenant_id", d.TenantID), slog.String("integration_id", *d.IntegrationID), slog.String("provider", string(d.Provider))}
-	metric.Emit(ctx, metric.Event{Line: "a delivery that says nothing to the agent", About: about, Sets: []metric.Set{{Figures: []metric.Figure{metric.Of("integrations.ignored", 1)}}}})
-}
-
-var errDisabled = fault.New(fault.Forbidden, "the integration is disabled")
-
 // ours reports whether something was said to the agent: not by what says nothing, nor by what goes on in a conversation that others have with one another.
 func (r *Receiver) ours(ctx context.Context, d Delivery, said *channel.Said) (bool, error) {
 	if said == nil || said.Opens {
@@ -195,33 +193,4 @@ func (r *Receiver) ours(ctx context.Context, d Delivery, said *channel.Said) (bo
 	}
 	found, err := postgres.All(ctx, r.db.In(d.TenantID), pgx.RowTo[bool], `select true from integration_threads where integration_id = $1 and key = $2`, *d.IntegrationID, plain(said.Key))
 	return len(found) > 0, err
-}
-
-// refuse logs a delivery that is not taken in, and gives back why. What anybody may send is not logged without end.
-func (r *Receiver) refuse(ctx context.Context, d Delivery, outcome Outcome, why error) error {
-	if r.noise.Take(*d.IntegrationID, noiseLimit) > 0 {
-		return why
-	}
-	f := fault.From(why)
-	if f.Type == fault.InternalError {
-		return r.broke(ctx, d, why)
-	}
-	return r.log(ctx, d, outcome, f)
-}
-
-// log writes why a delivery is not taken in, and gives it back.
-func (r *Receiver) log(ctx context.Context, d Delivery, outcome Outcome, f *fault.Error) error {
-	if _, err := (Taking{Delivery: d}).log(ctx, r.db, outcome, &f.Message); err != nil {
-		return err
-	}
-	return f
-}
-
-// broke logs a delivery that the platform could not take in, if it can: the provider sends it again.
-func (r *Receiver) broke(ctx context.Context, d Delivery, why error) error {
-	reason := "internal error"
-	if _, err := (Taking{Delivery: d}).log(context.WithoutCancel(ctx), r.db, Failed, &reason); err != nil {
-		slog.WarnContext(ctx, "a delivery that was not taken in is not in the log", "tenant_id", d.TenantID, "integration_id", *d.IntegrationID, "error", err)
-	}
-	return why
 }

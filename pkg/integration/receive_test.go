@@ -14,6 +14,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/fault"
 	"github.com/agentplatform/agentplatform/pkg/ident"
 	"github.com/agentplatform/agentplatform/pkg/integration"
+	"github.com/agentplatform/agentplatform/pkg/postgres/pgtest"
 	"github.com/agentplatform/agentplatform/pkg/thread"
 	"github.com/agentplatform/agentplatform/pkg/turn"
 )
@@ -123,9 +124,11 @@ func TestOneMessageInTwoDeliveries(t *testing.T) {
 }
 
 func TestWhatIsNotSignedByTheSender(t *testing.T) {
+	const foreign = "the neighbour's signing secret"
 	d := newDesk(t)
 	other := d.neighbour("globex")
-	theirs := other.desk(other.create(other.generic()))
+	theirs := other.desk(other.create(other.generic(func(n *integration.New) { n.Secret = is(integration.SecretGiven{Signing: new(foreign)}) })))
+	alike := other.desk(other.create(other.generic(func(n *integration.New) { n.Name = is("Alike") })))
 	body := hello("order-17", "Where is it?").body()
 	now := time.Now()
 	tampered := signed(signing, "1", now, body)
@@ -140,7 +143,8 @@ func TestWhatIsNotSignedByTheSender(t *testing.T) {
 	}
 	bare := channel.Inbound{Header: func(string) string { return "" }, Body: body, Now: now}
 	for name, in := range map[string]channel.Inbound{"tampered": tampered, "another time": mixed, "bare": bare, "stale": signed(signing, "1", now.Add(-6*time.Minute), body),
-		"of tomorrow": signed(signing, "1", now.Add(6*time.Minute), body), "wrong secret": signed(signing+"!", "1", now, body), "empty secret": signed("", "1", now, body)} {
+		"of tomorrow": signed(signing, "1", now.Add(6*time.Minute), body), "wrong secret": signed(signing+"!", "1", now, body),
+		"another tenant's secret": signed(foreign, "1", now, body), "empty secret": signed("", "1", now, body)} {
 		t.Run(name, func(t *testing.T) {
 			_, err := d.receiver.Receive(t.Context(), d.integration.ID, in, nil)
 			require.Equal(t, integration.ErrSignature, err)
@@ -157,10 +161,17 @@ func TestWhatIsNotSignedByTheSender(t *testing.T) {
 	}
 	require.Equal(t, before, query[int](d.world, `select count(*) from deliveries`), "there is no tenant")
 
-	// Both tenants' secrets are the same here: the id decides whose it is, and nothing crosses.
-	require.Equal(t, "AUTO-1", *theirs.delivered("1", hello("order-17", "Hello")).Delivery.ThreadID)
+	_, err := theirs.receive(signed(signing, "1", now, body))
+	require.Equal(t, integration.ErrSignature, err, "theirs is another")
+	got, err := theirs.receive(signed(foreign, "1", now, body))
+	require.NoError(t, err)
+	require.Equal(t, "AUTO-1", *got.Delivery.ThreadID)
+
+	// Where both tenants' secrets are the same the id decides whose it is, and nothing crosses.
+	require.Equal(t, "AUTO-2", *alike.delivered("1", hello("order-17", "Hello")).Delivery.ThreadID)
+	require.Equal(t, before, query[int](d.world, `select count(*) from deliveries where tenant_id = $1`, d.TenantID))
 	require.Empty(t, d.outcomes()[integration.OK])
-	require.Equal(t, map[integration.Outcome]int{integration.OK: 1}, theirs.outcomes())
+	require.Equal(t, map[integration.Outcome]int{integration.Unverified: 1, integration.OK: 2}, theirs.outcomes())
 }
 
 // Strangers do not fill the log.
@@ -183,10 +194,6 @@ func TestDisabledLimitedAndNotUnderstood(t *testing.T) {
 	require.Equal(t, integration.Invalid, d.newest().Outcome)
 	_, err = d.receiver.Receive(t.Context(), d.integration.ID, signed(signing, "", time.Now(), hello("a", "b").body()), nil)
 	refused(t, err, "X-Delivery-Id")
-	large := fault.Invalid("the body is larger than it may be").WithStatus(413)
-	_, err = d.receiver.Receive(t.Context(), d.integration.ID, channel.Inbound{Header: func(string) string { return "" }, Now: time.Now()}, large)
-	require.Equal(t, large, err)
-	require.Equal(t, integration.Invalid, d.newest().Outcome)
 
 	d.exec(`update integrations set enabled = false`)
 	got := d.delivered("2", hello("a", "b"))
@@ -321,4 +328,18 @@ func TestAChangeCountsFromTheNextDeliveryOn(t *testing.T) {
 	d.delivered("2", hello("order-1", "And?"))
 	d.delivered("3", hello("order-2", "Hello"))
 	require.Equal(t, []string{d.AgentID, other}, query[[]string](d.world, `select array_agg(agent_id::text order by number) from threads`))
+}
+
+// What a turn may cost is what the agent's own model costs, where it has one.
+func TestAMessageReservesForTheAgentsOwnModel(t *testing.T) {
+	d := newDesk(t)
+	d.exec(`insert into budgets (tenant_id, scope, scope_id, monthly_micros) values ($1, 'tenant', $1, 1000000000)`, d.TenantID)
+	d.exec(`update agents set model_id = 'vendor.new-1'`)
+	refused := d.delivered("1", hello("order-17", "Where is it?"))
+	require.Equal(t, integration.Failed, refused.Delivery.Outcome)
+	require.Contains(t, *refused.Delivery.Error, "the price of the model vendor.new-1 is not known")
+	d.exec(`update agent_templates set model_id = 'vendor.new-2'`)
+	d.exec(`update agents set model_id = $1`, pgtest.ModelID)
+	require.Equal(t, integration.OK, d.delivered("2", hello("order-17", "Are you there?")).Delivery.Outcome)
+	require.Equal(t, 1, query[int](d.world, `select count(*) from budget_reservations`))
 }

@@ -89,7 +89,7 @@ func (d Delivery) inbound() channel.Inbound {
 	return channel.Inbound{Header: func(name string) string { return headers[strings.ToLower(name)] }, Body: []byte(*d.Body), Now: time.Now()}
 }
 
-// kept is the delivery's body: that of the log, or that of a task tracker's event that failed, which is kept whatever it is.
+// kept is the delivery's body: that of the log, or that of a task tracker's event that failed.
 func (d Delivery) kept(ctx context.Context, db *postgres.DB) (string, error) {
 	if d.Body != nil {
 		return *d.Body, nil

@@ -22,7 +22,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/thread"
 )
 
-// desk takes in what a generic sender delivers.
+// desk takes in what is delivered to one integration.
 type desk struct {
 	*world
 	integration integration.Integration
@@ -58,9 +58,13 @@ func (s said) body() []byte {
 	return b
 }
 
-// deliver hands over a message under a delivery id.
+func (d *desk) receive(in channel.Inbound) (integration.Received, error) {
+	return d.receiver.Receive(d.t.Context(), d.integration.ID, in, nil)
+}
+
+// deliver hands over a generic sender's message under a delivery id.
 func (d *desk) deliver(id string, s said) (integration.Received, error) {
-	return d.receiver.Receive(d.t.Context(), d.integration.ID, signed(signing, id, time.Now(), s.body()), nil)
+	return d.receive(signed(signing, id, time.Now(), s.body()))
 }
 
 func (d *desk) delivered(id string, s said) integration.Received {
@@ -217,4 +221,18 @@ func exits(point string) func(at string) {
 			runtime.Goexit()
 		}
 	}
+}
+
+// killed posts a thread's replies as a process does that is killed at a point.
+func (w *world) killed(task integration.ReplyTask, point string) {
+	w.t.Helper()
+	courier, died, over := w.courier(), true, make(chan struct{})
+	courier.Signal = exits(point)
+	go func() {
+		defer close(over)
+		_ = courier.Deliver(w.t.Context(), task)
+		died = false
+	}()
+	<-over
+	require.True(w.t, died, "nothing came to %q", point)
 }

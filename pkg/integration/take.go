@@ -45,6 +45,9 @@ var (
 	errStale   = errors.New("integration: the conversation has just been opened, or is gone")
 )
 
+// errNoSpace is no refusal: the provider delivers again, and by then there may be one.
+var errNoSpace = errors.New("integration: the tenant has no default space")
+
 // Take writes what was said: keys, conversation, thread, message, turn and the log's row, all or nothing. The same delivery, or another one of the same
 // message, is a duplicate, whoever comes at the same moment; two first messages of a conversation make one thread. What the agent, its limits or a budget
 // refuse is in the log as an error, and the conversation is told that there is no answer.
@@ -57,7 +60,7 @@ func Take(ctx context.Context, db *postgres.DB, t Taking) (Taken, error) {
 		case errors.Is(err, errStale):
 			continue
 		case errors.Is(err, errTaken):
-			return t.log(ctx, db, Duplicate, nil)
+			return t.again(ctx, db)
 		case errors.Is(err, errNothing):
 			t.Delivery.Body = nil // people's talk with one another
 			return t.log(ctx, db, OK, nil)
@@ -97,19 +100,26 @@ type standing struct {
 }
 
 func (t Taking) read(ctx context.Context, db *postgres.DB) (standing, error) {
-	return postgres.One(ctx, db.In(t.Delivery.TenantID), "integration", func(row pgx.CollectableRow) (n standing, err error) {
+	found, err := postgres.All(ctx, db.In(t.Delivery.TenantID), func(row pgx.CollectableRow) (n standing, err error) {
 		err = row.Scan(&n.taken, &n.threadUUID, &n.public.Prefix, &n.public.Number, &n.agentID, &n.status, &n.limits.TurnsPerMinute, &n.limits.TurnsPerHour, &n.limits.TurnsPerDay,
 			&n.spaceID, &n.price.ModelID, &n.price.Terms.Capped, &n.price.Terms.TokensPerTurn)
 		n.taken = n.taken && !t.Again
 		return n, err
 	}, `select exists (select from delivery_keys k where k.source_id = $1 and k.key = any($3::text[])), x.thread_uuid, coalesce(th.prefix, ''), coalesce(th.number, 0),
-			a.id, coalesce(a.status, 'archived'), a.turns_per_minute, a.turns_per_hour, a.turns_per_day, s.id, coalesce(tp.model_id, ''), coalesce(b.capped, false), b.tokens_per_turn
+			a.id, coalesce(a.status, 'archived'), a.turns_per_minute, a.turns_per_hour, a.turns_per_day, s.id, coalesce(a.model_id, tp.model_id, ''), coalesce(b.capped, false), b.tokens_per_turn
 		from spaces s left join agents a on a.tenant_id = s.tenant_id and a.id = $4
 			left join agent_templates tp on tp.tenant_id = a.tenant_id and tp.id = a.template_id
 			left join lateral budget_terms(a.id, s.id) b on a.id is not null
 			left join integration_threads x on x.tenant_id = s.tenant_id and x.integration_id = $1 and x.key = $2
 			left join threads th on th.tenant_id = x.tenant_id and th.uuid = x.thread_uuid
 		where s.is_default`, t.Integration.ID, t.Said.Key, t.keys(), t.Integration.AgentID)
+	switch {
+	case err != nil:
+		return standing{}, err
+	case len(found) == 0:
+		return standing{}, errNoSpace
+	}
+	return found[0], nil
 }
 
 // goOn writes the message into the conversation's thread.
@@ -202,6 +212,12 @@ func known(err error) error {
 	return err
 }
 
+// again logs a duplicate, without its body: the delivery that was taken in has it, and providers try often.
+func (t Taking) again(ctx context.Context, db *postgres.DB) (Taken, error) {
+	t.Delivery.Body = nil
+	return t.log(ctx, db, Duplicate, nil)
+}
+
 // log writes that nothing was taken in.
 func (t Taking) log(ctx context.Context, db *postgres.DB, outcome Outcome, why *string) (Taken, error) {
 	out := Taken{Delivery: t.Delivery}
@@ -223,7 +239,7 @@ func (t Taking) refuse(ctx context.Context, db *postgres.DB, why *fault.Error) (
 	Log(&b, out.Delivery)
 	err := known(db.Once(ctx, t.Delivery.TenantID, &b))
 	if errors.Is(err, errTaken) {
-		return t.log(ctx, db, Duplicate, nil)
+		return t.again(ctx, db)
 	}
 	return out, err
 }

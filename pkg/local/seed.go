@@ -60,14 +60,14 @@ func TenantSlug(id string) string {
 }
 
 // seed gives a new platform its tenants, through the same code that makes any tenant, so that the audit log tells of them. What is there stays, but
-// for the model of the seeded template, which follows the configuration. It answers the addresses of the users that these tenants have.
+// for the model of the seeded template, which follows the configuration until somebody changes the template. It answers the addresses of the users that these tenants have.
 func seed(ctx context.Context, db *postgres.DB, o *outbox.Outbox, modelID string) (addresses []string, err error) {
 	for _, t := range seeds {
 		err := o.InTenant(ctx, db, t.id, func(tx pgx.Tx) error {
 			var there bool
 			err := tx.QueryRow(ctx, `select exists (select from tenants)`).Scan(&there)
 			if err == nil && there {
-				_, err = tx.Exec(ctx, `update agent_templates set model_id = $2 where id = $1 and model_id <> $2`, t.template, modelID)
+				_, err = tx.Exec(ctx, `update agent_templates set model_id = $2 where id = $1 and model_id <> $2 and updated_at = created_at`, t.template, modelID)
 			}
 			if err == nil && !there {
 				err = t.found(ctx, tx, o, modelID)

@@ -53,16 +53,21 @@ func (p *Processor) sweep(ctx context.Context) (err error) {
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-sweepGrace))
 		defer cancel()
 	}
-	err = p.late(ctx) // before the work: whatever becomes of that, it is told
+	err = p.tellLateness(ctx) // before the work: whatever becomes of that, it is told
+	var first Order
 	for {
 		found, lookErr := postgres.All(ctx, p.DB.Lookup(), pgx.RowToStructByPos[Order], `select tenant_id::text, event_id::text from lookup_task_events($1)`, sweepSize)
 		if lookErr != nil {
 			return errors.Join(err, lookErr)
 		}
+		if len(found) > 0 && found[0] == first { // it could not be put off: nor can others
+			return err
+		}
 		err = errors.Join(err, p.all(ctx, found))
 		if len(found) < sweepSize || ctx.Err() != nil { // each that was looked at is put off, so this ends
 			return err
 		}
+		first = found[0]
 	}
 }
 
@@ -135,11 +140,12 @@ func (p *Processor) claim(ctx context.Context, o Order) (c claimed, found bool, 
 	return c, found, err
 }
 
-// finish ends the event: done, and its body goes with it; or given up for a reason, which is in the log then.
+// finish ends the event: done, and its body goes with it; or given up for a reason, which is in the log then. What is larger than the log takes is not
+// kept either: the tracker has it.
 func (p *Processor) finish(ctx context.Context, c claimed, reason string) error {
 	var b pgx.Batch
-	b.Queue(`update task_events set status = case when $3 = '' then 'done' else 'failed' end::task_event_status, error = nullif($3, ''), body = case when $3 = '' then null else body end,
-		lease_id = null, next_at = null, finished_at = clock_timestamp() where id = $1 and lease_id = $2`, c.EventID, c.lease, reason)
+	b.Queue(`update task_events set status = case when $3 = '' then 'done' else 'failed' end::task_event_status, error = nullif($3, ''), body = case when $3 <> '' and octet_length(body) <= $4 then body end,
+		lease_id = null, next_at = null, finished_at = clock_timestamp() where id = $1 and lease_id = $2`, c.EventID, c.lease, reason, integration.MaxBody)
 	if reason != "" {
 		b.Queue(`update deliveries d set outcome = $2, error = $3 where id = $1 and exists (select from task_events e where e.id = d.id and e.status = 'failed')`,
 			c.EventID, integration.Failed, reason)

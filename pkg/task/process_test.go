@@ -217,18 +217,18 @@ func TestOneOfADeliveryFails(t *testing.T) {
 	change := func(task string) fields {
 		return fields{"created_at": "2026-04-21T10:00:00.000Z", "action": "changed", "resource": fields{"gid": task, "resource_type": "task"}, "change": fields{"field": "name"}}
 	}
-	send := func(tasks ...string) task.Order {
+	send := func(filler int, tasks ...string) task.Order {
 		var events []fields
 		for _, id := range tasks {
 			events = append(events, change(id))
 		}
-		got, err := w.send(w.receiver, "asana", hook.Token, encode(t, fields{"events": events, "of": strings.Repeat("x", 9000)})) // the log has no body of it
+		got, err := w.send(w.receiver, "asana", hook.Token, encode(t, fields{"events": events, "of": strings.Repeat("x", filler)}))
 		require.NoError(t, err)
 		return got.Order
 	}
-	require.NoError(t, w.processor.Process(t.Context(), send("2")))
+	require.NoError(t, w.processor.Process(t.Context(), send(0, "2")))
 	w.exec(`update agents set status = 'archived'`)
-	o := send("1", "2", "3")
+	o := send(7000, "1", "2", "3")                           // not signed: the log has no body of it
 	w.exec(`delete from delivery_keys where key like 'e:%'`) // so that task 2 is told of once more
 	require.NoError(t, w.processor.Process(t.Context(), o))
 	require.Len(t, w.messages(), 2)
@@ -241,6 +241,24 @@ func TestOneOfADeliveryFails(t *testing.T) {
 	require.Len(t, w.messages(), 4)
 	require.Equal(t, 3, query[int](w, `select count(*) from threads`))
 	require.Equal(t, 1, query[int](w, `select count(*) from task_events where body is not null`))
+
+	w.exec(`update agents set status = 'archived'`)
+	large := send(9000, "4")
+	require.NoError(t, w.processor.Process(t.Context(), large))
+	require.Equal(t, []string{"failed t"}, column[string](w, `select concat_ws(' ', status, body is null) from task_events where id = $1`, large.EventID))
+	_, err = integration.Replay(t.Context(), w.db.App, large.EventID)
+	require.EqualError(t, err, "the body of the delivery was not kept")
+}
+
+// A sweep whose events cannot be claimed ends: the next one tries again.
+func TestASweepThatGetsNothingDone(t *testing.T) {
+	w := newWorld(t)
+	hook := w.create("asana", "")
+	w.exec(`insert into task_events (tenant_id, id, webhook_id, provider, verified, body, next_at)
+		select $1, gen_random_uuid(), $2, 'asana', false, '{}', now() - interval '1 hour' + n * interval '1 second' from generate_series(1, 200) n`, w.TenantID, hook.ID)
+	w.exec(`alter table task_events add constraint broken check (lease_id is null)`)
+	require.Error(t, w.processor.Process(t.Context(), task.Order{}))
+	require.Equal(t, 200, query[int](w, `select count(*) from task_events where attempts = 0`))
 }
 
 // Of a delivery in which one event may not fail again that one is tried again, and the others are not told twice.

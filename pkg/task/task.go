@@ -10,7 +10,7 @@
 //     the events said. It never goes back: what is older than the envelope changes nothing but the list of messages, and no member of it goes back for an event
 //     that says only some.
 //   - Nobody is asked for what a stranger may have made up: an event that is not verified, a task of another account than the connection's.
-//   - An event of a delivery that fails stands in no other's way. One that fails for good is in the log as an error, and its body is kept as long as the log.
+//   - An event of a delivery that fails stands in no other's way. One that fails for good is in the log as an error, and its body is kept as long as the log, if it is not too large for that.
 //   - A push is claimed before it is sent: at most once an event and device, whoever dies.
 //   - What a tracker says is data. It starts no turn, and is in a system message of the thread, which a turn gives the model as such.
 package task

@@ -10,8 +10,8 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/postgres"
 )
 
-// late tells for how long the oldest event that is due has not been taken up. One that failed, and that is tried again later, is not late.
-func (p *Processor) late(ctx context.Context) error {
+// tellLateness tells for how long the oldest event that is due has not been taken up. One that failed, and that is tried again later, is not late.
+func (p *Processor) tellLateness(ctx context.Context) error {
 	late, err := postgres.One(ctx, p.DB.Lookup(), "lateness", pgx.RowTo[time.Duration], `select lookup_late_task_events()`)
 	if err != nil {
 		return err

@@ -35,8 +35,7 @@ func Continue(ctx context.Context, tx pgx.Tx, tenantID, threadID, lastTurnID, bo
 	if err := tx.QueryRow(ctx, `select number from thread_turns where id = $1`, lastTurnID).Scan(&number); err != nil {
 		return Continued{}, err
 	}
-	switch {
-	case s.running != "" || s.queued != "" || s.waiting != "" || s.turnNumber != number || s.status != thread.Open:
+	if s.running != "" || s.queued != "" || s.waiting != "" || s.turnNumber != number || s.status != thread.Open {
 		return Continued{}, nil
 	}
 	if err := s.agent.CheckTurns(); err != nil {

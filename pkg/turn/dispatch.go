@@ -13,7 +13,7 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/trace"
 )
 
-// Dispatcher starts a queued turn in the runtime that its agent's template selects.
+// Dispatcher starts a queued turn in the runtime that its agent selects, or else its template.
 type Dispatcher struct {
 	Runner   *Runner            // of this process: runs what no runtime is configured for
 	Runtimes agentcore.Runtimes // by selector
@@ -48,14 +48,14 @@ func (d *Dispatcher) Dispatch(ctx context.Context, p Dispatch) error {
 	return nil
 }
 
-// selection is what the template of a turn's agent selects.
+// selection is what a turn's agent selects, or else its template.
 type selection struct {
 	selector string
 	session  string // the thread's UUID; empty: the turn has ended, or there is none
 }
 
 func selected(ctx context.Context, db *postgres.DB, p Dispatch) (s selection, err error) {
-	rows, err := db.In(p.TenantID).Query(ctx, `select tp.runtime, t.thread_uuid from thread_turns t
+	rows, err := db.In(p.TenantID).Query(ctx, `select coalesce(a.runtime, tp.runtime), t.thread_uuid from thread_turns t
 		join agents a on a.tenant_id = t.tenant_id and a.id = t.agent_id
 		join agent_templates tp on tp.tenant_id = a.tenant_id and tp.id = a.template_id
 		where t.id = $1 and t.status in ('queued', 'running') and t.thread_uuid is not null`, p.TurnID)

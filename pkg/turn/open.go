@@ -25,8 +25,8 @@ func Open(ctx context.Context, tx pgx.Tx, tenantID string, a agent.Agent, t *thr
 	}
 	t.AgentID = a.ID
 	var price Price
-	if err := tx.QueryRow(ctx, `select s.id, tp.model_id, b.capped, b.tokens_per_turn
-		from spaces s cross join agent_templates tp cross join lateral budget_terms($1, s.id) b where s.is_default and tp.id = $2`, a.ID, a.TemplateID).
+	if err := tx.QueryRow(ctx, `select s.id, coalesce($3, tp.model_id), b.capped, b.tokens_per_turn
+		from spaces s cross join agent_templates tp cross join lateral budget_terms($1, s.id) b where s.is_default and tp.id = $2`, a.ID, a.TemplateID, a.ModelID).
 		Scan(&t.SpaceID, &price.ModelID, &price.Terms.Capped, &price.Terms.TokensPerTurn); err != nil {
 		return "", err
 	}

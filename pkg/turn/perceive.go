@@ -97,7 +97,8 @@ func (r *Runner) perceive(ctx context.Context, d Dispatch) (*attempt, error) {
 			returning *, (select o.status from thread_turns o where o.id = $1) as found), -- as it was
 		context as (
 			select c.tenant_id, c.id, c.thread_uuid, c.agent_id, c.attempts, c.phases, c.found = 'waiting' as expired, c.said_steps, th.prefix, th.number,
-				a.name, a.status, coalesce(a.system_prompt, tp.system_prompt) as system_prompt, tp.model_id, tp.runtime, coalesce(a.tools, tp.tools) as tools,
+				a.name, a.status, coalesce(a.system_prompt, tp.system_prompt) as system_prompt, coalesce(a.model_id, tp.model_id) as model_id,
+				coalesce(a.runtime, tp.runtime) as runtime, coalesce(a.tools, tp.tools) as tools,
 				coalesce(a.approvals, tp.approvals) as approvals, has_evaluators(a.evaluators, tp.evaluators) as rated, c.guardrail_decisions,
 				case when th.channel = 'TASK' then th.metadata #> '{external,latestEnvelope}' end as task,
 				(select true from integration_threads x where x.thread_uuid = c.thread_uuid) as outside

@@ -169,7 +169,7 @@ func lockThread(ctx context.Context, tx pgx.Tx, id string) (standing, error) {
 	})
 	b.Queue(`select a.status, a.turns_per_minute, a.turns_per_hour, a.turns_per_day,
 			coalesce((select r.id::text from thread_turns r where r.thread_uuid = t.uuid and r.status = 'running'), ''),
-			tp.model_id, b.capped, b.tokens_per_turn
+			coalesce(a.model_id, tp.model_id), b.capped, b.tokens_per_turn
 		from threads t join agents a on a.tenant_id = t.tenant_id and a.id = t.agent_id
 			join agent_templates tp on tp.tenant_id = a.tenant_id and tp.id = a.template_id
 			cross join lateral budget_terms(t.agent_id, t.space_id) b

@@ -392,5 +392,5 @@ func TestUnknownRuntimeFailsTheTurn(t *testing.T) {
 	require.NoError(t, err)
 	asked := w.ask(w.open().ID, "Hello")
 	w.run(asked.TurnID)
-	require.Equal(t, `the runtime "spaceship" is not part of this deployment; name it in AGENT_RUNTIMES, or another one in the agent's template`, *w.turn(asked.TurnID).Error)
+	require.Equal(t, `the runtime "spaceship" is not part of this deployment; name it in AGENT_RUNTIMES, or another one in the agent or its template`, *w.turn(asked.TurnID).Error)
 }

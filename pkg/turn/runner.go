@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/agentplatform/agentplatform/pkg/agent"
 	"github.com/agentplatform/agentplatform/pkg/evaluator"
 	"github.com/agentplatform/agentplatform/pkg/guardrail"
 	"github.com/agentplatform/agentplatform/pkg/ident"
@@ -30,7 +31,7 @@ type Dispatch struct {
 }
 
 // DefaultRuntime is the runtime selector of the runtime in this package.
-const DefaultRuntime = "default"
+const DefaultRuntime = agent.DefaultRuntime
 
 // Runner runs turns.
 type Runner struct {
@@ -221,7 +222,7 @@ func (r *Runner) converse(ctx context.Context, a *attempt, out *stream) (ending,
 		return ending{}, &failure{fmt.Sprintf("the agent is %s and takes no turns", a.agent.status)}
 	}
 	if a.agent.runtime != DefaultRuntime && !r.Selected {
-		return ending{}, &failure{fmt.Sprintf("the runtime %q is not part of this deployment; name it in AGENT_RUNTIMES, or another one in the agent's template", a.agent.runtime)}
+		return ending{}, &failure{fmt.Sprintf("the runtime %q is not part of this deployment; name it in AGENT_RUNTIMES, or another one in the agent or its template", a.agent.runtime)}
 	}
 	if a.broken != nil {
 		return ending{}, a.broken

@@ -111,7 +111,7 @@ func (s *Summarizer) read(ctx context.Context, t SummaryTask) (w older, err erro
 		var lastNumber int
 		var through *int
 		var body *string
-		err := tx.QueryRow(ctx, `select a.id, a.status, tp.model_id, coalesce(a.guardrail_id::text, tp.guardrail_id) is not null, th.space_id, l.id, l.number, y.through_position, y.body
+		err := tx.QueryRow(ctx, `select a.id, a.status, coalesce(a.model_id, tp.model_id), coalesce(a.guardrail_id::text, tp.guardrail_id) is not null, th.space_id, l.id, l.number, y.through_position, y.body
 			from threads th join agents a on a.tenant_id = th.tenant_id and a.id = th.agent_id
 				join agent_templates tp on tp.tenant_id = a.tenant_id and tp.id = a.template_id
 				join lateral (select l.id, l.number from thread_turns l where l.thread_uuid = th.uuid and l.status = 'succeeded' order by l.number desc limit 1) l on true

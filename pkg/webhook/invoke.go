@@ -113,7 +113,7 @@ func readTarget(ctx context.Context, q postgres.Querier, i Invocation) (target, 
 		return t, err
 	}, `select w.name, w.routine_id, w.prompt, coalesce(a.id::text, ''), coalesce(a.status, 'archived'), a.turns_per_minute, a.turns_per_hour, a.turns_per_day, s.id,
 			(select k.run_id from webhook_keys k where k.webhook_id = w.id and k.key = $2 and k.created_at >= clock_timestamp() - $3::interval),
-			coalesce(tp.model_id, ''), coalesce(b.capped, false), b.tokens_per_turn
+			coalesce(a.model_id, tp.model_id, ''), coalesce(b.capped, false), b.tokens_per_turn
 		from webhooks w left join agents a on a.tenant_id = w.tenant_id and a.id = w.agent_id
 			left join agent_templates tp on tp.tenant_id = a.tenant_id and tp.id = a.template_id
 			left join spaces s on s.tenant_id = w.tenant_id and s.is_default

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agentplatform/agentplatform/pkg/fault"
 	"github.com/agentplatform/agentplatform/pkg/ident"
+	"github.com/agentplatform/agentplatform/pkg/postgres/pgtest"
 	"github.com/agentplatform/agentplatform/pkg/thread"
 	"github.com/agentplatform/agentplatform/pkg/turn"
 	"github.com/agentplatform/agentplatform/pkg/webhook"
@@ -215,4 +216,18 @@ func TestReaperFindsRuns(t *testing.T) {
 	w.exec(`update thread_turns set lease_until = lease_until - $1::interval`, time.Hour)
 	require.Equal(t, 1, reap())
 	require.Equal(t, []string{got.RunID}, found)
+}
+
+// What a run may cost is what the agent's own model costs, where it has one.
+func TestInvokeReservesForTheAgentsOwnModel(t *testing.T) {
+	w := newWorld(t)
+	hook := w.create()
+	w.exec(`insert into budgets (tenant_id, scope, scope_id, monthly_micros) values ($1, 'tenant', $1, 1000000000)`, w.TenantID)
+	w.exec(`update agents set model_id = 'vendor.new-1'`)
+	_, err := w.invoke(hook.ID, "", `{"message":"Hello"}`)
+	is(t, err, fault.BudgetExceeded, "the price of the model vendor.new-1 is not known")
+	w.exec(`update agent_templates set model_id = 'vendor.new-2'`)
+	w.exec(`update agents set model_id = $1`, pgtest.ModelID)
+	w.start(hook.ID, "", `{"message":"Hello"}`)
+	require.Equal(t, 1, query[int](w, `select count(*) from budget_reservations`))
 }

@@ -27,7 +27,7 @@ const (
 
 // The script: every row of the manifest with a GraphQL field answers at least once and refuses at least once, and lists answer their nested fields
 // in batches. The last part breaks the database. Subscriptions are in subscriptions_test.go.
-var script = slices.Concat(conversation, turns, guardrails, budgets, evaluations, automation, integrations, tenancy)
+var script = slices.Concat(conversation, agentTemplates, turns, guardrails, budgets, evaluations, automation, integrations, tenancy)
 
 var conversation = []step{
 	{name: "createAgent", query: `mutation ($input: CreateAgentInput!) { createAgent(input: $input) { ` + agentFields + ` } }`, save: map[string]string{"busy": "createAgent.id"},
@@ -151,6 +151,7 @@ var tenancy = []step{
 	{name: "createAgent without its record", query: `mutation { createAgent(input: {name: "No"}) { id } }`, want: "InternalError", first: func(s *side) { s.BreakOutbox(s.t) }},
 	{name: "Agent.template of each fails", query: `{ listAgents { items { name template { name } } } }`, want: "InternalError",
 		first: func(s *side) { s.superuser(`alter table agent_templates rename to lost`) }},
+	{name: "Agent.settings of each fails", query: `{ listAgents { items { name settings { field } } } }`, want: "InternalError"},
 	{name: "Thread.agent of each fails", query: `{ listThreads { items { id agent { name } messages(limit: 1) { items { body } } } } }`, want: "InternalError",
 		first: func(s *side) { s.superuser(`alter table agents rename to lost_too`) }},
 }

@@ -127,7 +127,7 @@ func texts(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, value := range v {
-			if text, ok := value.(string); ok && slices.Contains([]string{"metadata", "config", "definition", "details", "input", "output", "schema", "approvedSchema", "request", "response"}, name) {
+			if text, ok := value.(string); ok && slices.Contains([]string{"metadata", "config", "definition", "details", "input", "output", "schema", "approvedSchema", "request", "response", "value"}, name) {
 				var once string
 				if json.Unmarshal([]byte(text), &once) == nil {
 					value = once

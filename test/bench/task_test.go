@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -52,12 +53,16 @@ func taskEvents(b *testing.B, w *world) {
 		if err := w.moves(hook, issue, to); err != nil {
 			return err
 		}
-		for body := range seen {
-			if strings.HasSuffix(body, " to "+to) {
-				return nil
+		for lost := time.After(10 * time.Second); ; {
+			select {
+			case body := <-seen:
+				if strings.HasSuffix(body, " to "+to) {
+					return nil
+				}
+			case <-lost:
+				return errors.New("nobody was told that the task has moved")
 			}
 		}
-		return nil
 	})
 	b.ReportMetric(percentile(took, 50), "p50-ms")
 	b.ReportMetric(percentile(took, 95), "p95-ms")

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	slackgo "github.com/slack-go/slack"
+	"github.com/slack-go/slack/slackevents"
 	"github.com/stretchr/testify/require"
 )
 
@@ -103,12 +103,25 @@ func (s *slack) signed(body string) []string {
 	return []string{"X-Slack-Request-Timestamp: " + h.Get("X-Slack-Request-Timestamp"), "X-Slack-Signature: " + h.Get("X-Slack-Signature")}
 }
 
-// event is a delivery of a message in channel C111, as Slack's documentation shows it.
-func (s *slack) event(id string, message map[string]any) string {
-	said := map[string]any{"user": "W222", "team": "T111", "channel": "C111", "event_ts": message["ts"]}
-	maps.Copy(said, message)
-	body, err := json.Marshal(map[string]any{"token": "verification-token", "team_id": "T111", "api_app_id": "A111", "type": "event_callback", "event_id": id, "event_time": time.Now().Unix(),
-		"authorizations": []any{map[string]any{"team_id": "T111", "user_id": "W111", "is_bot": true}}, "is_ext_shared_channel": false, "event": said})
+// mention is one in channel C111, and heard the message that comes with it, or on its own below another: as slack-go has the events.
+func mention(ts, text string) slackevents.AppMentionEvent {
+	return slackevents.AppMentionEvent{Type: string(slackevents.AppMention), User: "W222", Text: text, TimeStamp: ts, EventTimeStamp: ts, Channel: "C111"}
+}
+
+func heard(ts, root, text string) slackevents.MessageEvent {
+	return slackevents.MessageEvent{Type: string(slackevents.Message), User: "W222", Text: text, TimeStamp: ts, EventTimeStamp: ts, ThreadTimeStamp: root, Channel: "C111",
+		ChannelType: slackevents.ChannelTypeChannel}
+}
+
+// event is a delivery of an event, which slack-go makes, and understands.
+func (s *slack) event(id string, inner any) string {
+	s.t.Helper()
+	raw, err := json.Marshal(inner)
+	require.NoError(s.t, err)
+	body, err := json.Marshal(slackevents.EventsAPICallbackEvent{Type: slackevents.CallbackEvent, Token: "verification-token", TeamID: "T111", APIAppID: "A111", InnerEvent: new(json.RawMessage(raw)),
+		EventID: id, EventTime: int(time.Now().Unix()), Authorizations: []slackgo.EventAuthorization{{TeamID: "T111", UserID: "W111", IsBot: true}}})
+	require.NoError(s.t, err)
+	_, err = slackevents.ParseEvent(body, slackevents.OptionVerifyToken(&slackevents.TokenComparator{VerificationToken: "verification-token"}))
 	require.NoError(s.t, err)
 	return string(body)
 }
@@ -156,12 +169,8 @@ func TestSlackIsAnsweredOnce(t *testing.T) {
 
 	const times = 5
 	root := fmt.Sprintf("%d.000100", time.Now().Unix())
-	said := map[string]any{"ts": root, "text": "<@W111> please:\n/say It is noted."}
-	events := make([]string, 0, 2)
-	for kind, event := range map[string]string{"app_mention": "Ev1", "message": "Ev2"} {
-		said["type"] = kind
-		events = append(events, api.event(event, said))
-	}
+	const said = "<@W111> please:\n/say It is noted."
+	events := []string{api.event("Ev1", mention(root, said)), api.event("Ev2", heard(root, "", said))}
 	answers, errs := make([]restAnswer, 2*times), make([]error, 2*times)
 	var all sync.WaitGroup
 	for i := range answers {
@@ -188,7 +197,7 @@ func TestSlackIsAnsweredOnce(t *testing.T) {
 	require.Equal(t, [2]string{"C111", root}, [2]string{post.Channel, post.ThreadTS})
 	require.NotEmpty(t, post.Metadata.EventPayload["id"], "by which it is found, if nobody knows whether it was posted")
 
-	next := api.event("Ev3", map[string]any{"type": "message", "channel_type": "channel", "ts": root[:len(root)-3] + "200", "thread_ts": root, "text": "And then?\n/say It goes on."})
+	next := api.event("Ev3", heard(root[:len(root)-3]+"200", root, "And then?\n/say It goes on."))
 	for _, want := range []string{"ok", "duplicate"} {
 		a, err := send(next, api.signed(next)...)
 		require.NoError(t, err)

@@ -24,6 +24,8 @@ var answers = map[string][]string{
 	"AgentTemplate":              {"pkg/agent.Template"},
 	"RateLimits":                 {"pkg/agent.RateLimits"},
 	"AgentConnection":            {"pkg/page.Page"},
+	"AgentSetting":               {"pkg/agent.Setting"},
+	"AgentTemplateConnection":    {"pkg/page.Page"},
 	"Thread":                     {"pkg/thread.Thread"},
 	"ThreadConnection":           {"pkg/page.Page"},
 	"Message":                    {"pkg/thread.Message", "pkg/publish.Message"},

@@ -79,7 +79,7 @@ func TestAGuardrailIsNotDeletedWhileAnAgentTakesIt(t *testing.T) {
 	}))
 	deleted := make(chan error, 1)
 	require.NoError(t, db.App.InTenant(t.Context(), w.TenantID, func(tx pgx.Tx) error {
-		_, _, err := agent.Update(t.Context(), tx, w.AgentID, agent.Fields{GuardrailID: text.Patch[string]{Set: true, Value: &g.ID}})
+		_, _, err := agent.Update(t.Context(), tx, w.AgentID, agent.Fields{SettingFields: agent.SettingFields{GuardrailID: text.Patch[string]{Set: true, Value: &g.ID}}})
 		go func() {
 			deleted <- db.App.InTenant(t.Context(), w.TenantID, func(tx pgx.Tx) error {
 				_, err := store.Delete(t.Context(), tx, g.ID)

@@ -1,0 +1,9 @@
+package main
+
+import (
+	"github.com/agentplatform/agentplatform/functions/agent"
+	"github.com/agentplatform/agentplatform/pkg/cloud"
+	"github.com/agentplatform/agentplatform/pkg/launch"
+)
+
+func main() { launch.Lambda("agent-settings", agent.AgentSettings, cloud.DB) }
