@@ -8,7 +8,7 @@ MAKEFLAGS   += --no-print-directory
 
 # Arguments of the platform, for make run; of the demonstration, for make chaos.
 ARGS ?=
-# How many packages make test has at work at a time: they wait for PostgreSQL, Terraform and Node.js more than they compute.
+# How many packages are tested at a time: they wait for PostgreSQL, Terraform and Node.js more than they compute.
 TESTS ?= 4
 # How long make fuzz spends on each fuzz test.
 FUZZTIME ?= 1m
@@ -38,13 +38,14 @@ test: ## Check format, vet and run all tests
 	go vet -tags long ./...
 	go test -count=1 -vet=off -p $(TESTS) -timeout 10m ./...
 
-# The packages of test/ look at the platform from outside, most of them at its processes, of which the race detector of a test sees nothing: of them the long
-# tests only. test/workflow runs the workflow engine in its own process.
-LONG := grep -rhoE --include='*_long_test.go' --exclude-dir=node_modules '^func Test[A-Za-z0-9]+' test | sed 's/func //; /^TestMain$$/d' | paste -sd'|'
-test-long: ## Run what make test leaves out: the race detector, the long tests, fuzzing
-	@long=$$($(LONG)); [[ -n $$long ]]; set -x; go test -tags long -vet=off -count=1 -timeout 45m -run "^($$long)$$" $$(go list ./test/... | grep -v /test/workflow$$)
-	go test -tags long -vet=off -count=1 -timeout 45m ./test/tamper
-	go test -race -tags long -vet=off -count=1 -timeout 45m $$(go list ./... | grep -v /test/) ./test/workflow
+# Long tests are those of *_long_test.go; what takes longer with the tag is the whole of two packages. The race detector has everything but the packages of
+# test/, which look at the platform from outside, most of them at its processes: test/workflow runs the workflow engine in its own.
+LONG_TESTS   := grep -rhoE --include='*_long_test.go' --exclude-dir=node_modules '^func Test[A-Za-z0-9]+' . | sed 's/func //; /^TestMain$$/d' | paste -sd'|'
+LONG_FOLDERS := find . -name '*_long_test.go' -not -path '*/node_modules/*' -printf '%h\n' | sort -u
+test-long: ## Run what make test leaves out: the long tests, the race detector, fuzzing
+	@tests=$$($(LONG_TESTS)); [[ -n $$tests ]]; set -x; go test -tags long -vet=off -count=1 -timeout 45m -run "^($$tests)$$" $$($(LONG_FOLDERS))
+	go test -tags long -vet=off -count=1 -timeout 45m ./test/tamper ./pkg/audit/ledger
+	go test -race -vet=off -count=1 -p $(TESTS) -timeout 45m $$(go list ./... | grep -v /test/) ./test/workflow
 	@$(MAKE) fuzz FUZZTIME=10s
 
 chaos: ## Kill the platform over and over under conversations, and count what became of them (about 2 minutes; ARGS='-for 10m -seed 1')
