@@ -36,6 +36,7 @@ module "function" {
   bucket            = var.data.buckets.functions.name
   role_arn          = aws_iam_role.function[local.set_of[each.key]].arn
   settings          = local.env[each.key]
+  tags              = contains(local.resolving, each.key) ? local.field_tag : {}
   log_group         = aws_cloudwatch_log_group.function[each.key].name
   log_level         = var.log_level
   subnet_ids        = var.foundation.private_subnet_ids

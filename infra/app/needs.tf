@@ -327,7 +327,14 @@ locals {
   # Where the state machines are: their account by the role that tenants' run as, and how their names begin.
   engine = { WORKFLOW_ROLE_ARN = local.role_arn[local.routines_role], FUNCTION_PREFIX = "${local.prefix}-" }
 
-  call_fields = [{ Effect = "Allow", Action = ["lambda:InvokeFunction"], Resource = [for name in local.resolving : local.rows[name].arn] }]
+  # The functions behind the schema's fields are told by a tag: their names together are longer than IAM takes of a role.
+  field_tag = { Answers = "graphql" }
+  call_fields = [{
+    Effect    = "Allow"
+    Action    = ["lambda:InvokeFunction"]
+    Resource  = ["${local.arn}:lambda:${local.here}:function:${local.prefix}-*"]
+    Condition = { StringEquals = { for name, value in local.field_tag : "aws:ResourceTag/${name}" => value } }
+  }]
 
   profile = "^(?:us-gov|us|eu|apac|jp|au|ca|sa|global)\\.(.+)$" # the id of an inference profile, and in it that of its model
 

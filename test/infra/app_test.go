@@ -200,9 +200,7 @@ func TestARoleMayDoWhatItsNeedsSay(t *testing.T) {
 			case "invoke:":
 				invokes = append(invokes, "arn:aws:lambda:"+here+":function:"+prefix+of)
 			case "fields":
-				for _, resolver := range rows().GraphQL().Rows {
-					invokes = append(invokes, "arn:aws:lambda:"+here+":function:"+prefix+resolver.Name)
-				}
+				invokes = append(invokes, "arn:aws:lambda:"+here+":function:"+prefix+"*") // TestWhatAnswersFieldsIsTagged
 			case "db:owner":
 				logins = append(logins, "arn:aws:rds-db:"+here+":dbuser:cluster-ABCDEFGHIJKLMNOPQRSTUVWXYZ/platform_admin")
 			case "db", "db:reader", "db:ledger":
@@ -300,6 +298,7 @@ var partly = map[string]*regexp.Regexp{
 	"AgentCore puts ten characters behind a name":     regexp.MustCompile(`^arn:aws:bedrock-agentcore:eu-central-1:123456789012:(runtime/agentplatform_dev_runtime|code-interpreter-custom/agentplatform_dev_sandbox)-\*$`),
 	"tenants' secrets of one category":                regexp.MustCompile(`^arn:aws:ssm:eu-central-1:123456789012:parameter/agentplatform-dev/(tools/\*|integrations/\*|integrations/\*/webhooks/\*|connections/\*)$`),
 	"mails that were received":                        regexp.MustCompile(`^arn:aws:s3:::agentplatform-dev-mail-123456789012/in/\*$`),
+	"functions with the tag of those behind fields":   regexp.MustCompile(`^arn:aws:lambda:eu-central-1:123456789012:function:agentplatform-dev-\*$`),
 	"devices of one platform application":             regexp.MustCompile(`^arn:aws:sns:eu-central-1:123456789012:endpoint/(APNS|GCM)/agents/\*$`),
 	"any log group: the service looks for its own":    regexp.MustCompile(`^arn:aws:logs:eu-central-1:123456789012:log-group:\*$`),
 	"log groups of AgentCore's runtimes":              regexp.MustCompile(`^arn:aws:logs:eu-central-1:123456789012:log-group:/aws/bedrock-agentcore/runtimes/\*$`),
@@ -441,6 +440,35 @@ func TestEveryHTTPRowHasItsRoute(t *testing.T) {
 		assert.NotContains(t, value, "query", "a token may be in it")
 		assert.NotContains(t, value, "header", "a token may be in it")
 	}
+}
+
+// Who may call the functions behind the schema's fields may call what has their tag, and that is these functions and no others.
+func TestWhatAnswersFieldsIsTagged(t *testing.T) {
+	p := appPlan(t)
+	answers := map[string]bool{}
+	for _, row := range rows().GraphQL().Rows {
+		answers[row.Name] = true
+	}
+	functions := p.keyed("aws_lambda_function", "")
+	require.Len(t, functions, len(rows().Rows))
+	for name, f := range functions {
+		tags, _ := f.Values["tags"].(map[string]any)
+		require.Equal(t, answers[name], tags["Answers"] == "graphql", name)
+	}
+	asked := 0
+	for _, policy := range p.resources() {
+		if policy.Type != "aws_iam_role_policy" {
+			continue
+		}
+		for _, s := range allowed(t, policy) {
+			if slices.ContainsFunc(s.Resource, func(r string) bool { return strings.HasPrefix(r, "arn:aws:lambda:") && strings.HasSuffix(r, "*") }) {
+				asked++
+				require.Len(t, s.Resource, 1, policy.Address)
+				require.JSONEq(t, `{"StringEquals":{"aws:ResourceTag/Answers":"graphql"}}`, string(s.Condition), policy.Address)
+			}
+		}
+	}
+	require.Equal(t, 2, asked, "AppSync, and the function that answers GraphQL over HTTP")
 }
 
 func TestEveryGraphQLRowHasItsResolver(t *testing.T) {

@@ -16,6 +16,7 @@ resource "aws_lambda_function" "this" {
   function_name = var.name
   description   = join(", ", var.row.on)
   role          = var.role_arn
+  tags          = var.tags
 
   runtime           = "provided.al2023"
   architectures     = ["arm64"]

@@ -23,6 +23,12 @@ variable "settings" {
   type        = map(string)
 }
 
+variable "tags" {
+  description = "What policies tell it by, besides the tier's own tags."
+  type        = map(string)
+  default     = {}
+}
+
 variable "log_group" {
   description = "Name of its log group."
   type        = string
