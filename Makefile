@@ -9,7 +9,7 @@ MAKEFLAGS   += --no-print-directory
 # Arguments of the platform, for make run; of the demonstration, for make chaos.
 ARGS ?=
 # How many packages are tested at a time: they wait for PostgreSQL, Terraform and Node.js more than they compute.
-TESTS ?= 4
+TESTS ?= 3
 # How long make fuzz spends on each fuzz test.
 FUZZTIME ?= 1m
 # Which benchmarks make bench runs.
