@@ -38,13 +38,16 @@ test: ## Check format, vet and run all tests
 	go vet -tags long ./...
 	go test -count=1 -vet=off -p $(TESTS) -timeout 10m ./...
 
-# Long tests are those of *_long_test.go; what takes longer with the tag is the whole of two packages. The race detector has everything but the packages of
-# test/, which look at the platform from outside, most of them at its processes: test/workflow runs the workflow engine in its own.
+# Long tests are those of *_long_test.go. WHOLE are packages all of whose tests take longer with the tag; they wait more than they compute, so they are tested beside the
+# others. The race detector has everything but the packages of test/, which look at the platform from outside, most of them at its processes: test/workflow
+# runs the workflow engine in its own.
 LONG_TESTS   := grep -rhoE --include='*_long_test.go' --exclude-dir=node_modules '^func Test[A-Za-z0-9]+' . | sed 's/func //; /^TestMain$$/d' | paste -sd'|'
 LONG_FOLDERS := find . -name '*_long_test.go' -not -path '*/node_modules/*' -printf '%h\n' | sort -u
+WHOLE        := ./pkg/audit/ledger ./test/tamper
+LONG         := go test -tags long -vet=off -count=1 -timeout 45m
 test-long: ## Run what make test leaves out: the long tests, the race detector, fuzzing
-	@tests=$$($(LONG_TESTS)); [[ -n $$tests ]]; set -x; go test -tags long -vet=off -count=1 -timeout 45m -run "^($$tests)$$" $$($(LONG_FOLDERS))
-	go test -tags long -vet=off -count=1 -timeout 45m ./test/tamper ./pkg/audit/ledger
+	@tests=$$($(LONG_TESTS)); [[ -n $$tests ]]; folders=$$($(LONG_FOLDERS) | grep -vxF "$$(printf '%s\n' $(WHOLE))"); set -x; \
+	  $(LONG) $(WHOLE) & $(LONG) -run "^($$tests)$$" $$folders || failed=$$?; wait $$! && exit $${failed:-0}
 	go test -race -vet=off -count=1 -p $(TESTS) -timeout 45m $$(go list ./... | grep -v /test/) ./test/workflow
 	@$(MAKE) fuzz FUZZTIME=10s
 
