@@ -124,7 +124,7 @@ func (c *Courier) sweep(ctx context.Context) (err error) {
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-sweepGrace))
 		defer cancel()
 	}
-	untold := c.late(ctx) // before the work: whatever becomes of that, it is told
+	untold := c.tellLateness(ctx) // before the work: whatever becomes of that, it is told
 	due, err := postgres.All(ctx, c.DB.Lookup(), func(row pgx.CollectableRow) (t ReplyTask, err error) {
 		err = row.Scan(&t.TenantID, &t.ReplyID)
 		return t, err

@@ -10,8 +10,8 @@ import (
 	"github.com/agentplatform/agentplatform/pkg/postgres"
 )
 
-// late tells for how long the oldest reply that is due has not been taken up. One that a provider would not take, and that is tried again later, is not late.
-func (c *Courier) late(ctx context.Context) error {
+// tellLateness tells for how long the oldest reply that is due has not been taken up. One that a provider would not take, and that is tried again later, is not late.
+func (c *Courier) tellLateness(ctx context.Context) error {
 	late, err := postgres.One(ctx, c.DB.Lookup(), "lateness", pgx.RowTo[time.Duration], `select lookup_late_replies()`)
 	if err != nil {
 		return err
